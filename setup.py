@@ -1,5 +1,5 @@
 """ament_python package; also installable with pip alone (see README.md)."""
-from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -26,7 +26,7 @@ setup(
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),
-        *[(f"share/{NAME}/{folder}", sorted(glob(f"{folder}/*"))) for folder in DATA],
+        *[(f"share/{NAME}/{folder}", sorted(str(p) for p in Path(folder).glob("*") if p.is_file())) for folder in DATA],
     ],
     python_requires=">=3.10",
     install_requires=["numpy>=1.23", "scipy>=1.9", "sympy>=1.10"],

@@ -47,7 +47,7 @@ def imported_units(path):
             elif node.module:
                 yield node.module.split(".")[0], node.lineno
             else:
-                yield from ((alias.name if alias.name in RANK else "__init__", node.lineno) for alias in node.names)
+                yield from ((alias.name, node.lineno) for alias in node.names if not alias.name.startswith("__"))
         else:
             names = ([node.module] if isinstance(node, ast.ImportFrom) else
                      [alias.name for alias in node.names] if isinstance(node, ast.Import) else [])
@@ -154,19 +154,22 @@ def test_colcon_install_finds_its_data(workspace):
     assert urdf == str(prefix / "share" / "twolink_dynamics" / "urdf" / "twolink.urdf")
 
 
-def test_wheel_carries_its_data(tmp_path):
+def test_wheel_carries_its_data(workspace, tmp_path):
     """`pip install .` (not editable) brings urdf/, config/, rviz/ along, found by the wheel's own record."""
+    sources = workspace[0] / "src" / "twolink_dynamics"
     build = subprocess.run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet",
-                            "--wheel-dir", str(tmp_path), str(REPOSITORY)], capture_output=True, text=True)
+                            "--wheel-dir", str(tmp_path), str(sources)], capture_output=True, text=True)
     assert build.returncode == 0, build.stderr
-    installed = subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target",
-                                str(tmp_path / "site"), *map(str, tmp_path.glob("*.whl"))], capture_output=True, text=True)
+    installed = subprocess.run([sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--ignore-installed",
+                                "--prefix", str(tmp_path / "prefix"), *map(str, tmp_path.glob("*.whl"))],
+                               capture_output=True, text=True)
     assert installed.returncode == 0, installed.stderr
+    site = next((tmp_path / "prefix").glob("lib/python3*/site-packages"))
     code = "import twolink_dynamics.resources as r; print(r.find_urdf('twolink'))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(tmp_path / "site")})
+                          env={**os.environ, "PYTHONPATH": str(site)})
     assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "site")
+    assert Path(done.stdout.strip()).is_relative_to(tmp_path / "prefix")
 
 
 def test_tree_speaks_of_itself_alone():

@@ -16,16 +16,13 @@ def share_directories():
     if (source / "package.xml").is_file():
         yield source
     try:
-        from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
-        try:
-            yield Path(get_package_share_directory(PACKAGE))
-        except PackageNotFoundError:
-            pass
-    except ImportError:
+        from ament_index_python.packages import get_package_share_directory
+        yield Path(get_package_share_directory(PACKAGE))
+    except (ImportError, LookupError, OSError):  # no ament, package not in its index, no AMENT_PREFIX_PATH
         pass
     try:
         for file in metadata.files(PACKAGE) or ():
-            if file.name == "package.xml" and PACKAGE in file.parts:
+            if file.name == "package.xml" and file.parent.name == PACKAGE:
                 yield Path(file.locate()).resolve().parent
     except metadata.PackageNotFoundError:
         pass
