@@ -64,7 +64,10 @@ class Link:
     inertia: np.ndarray
 
     def __post_init__(self):
-        object.__setattr__(self, "mass", float(self.mass))
+        try:
+            object.__setattr__(self, "mass", float(self.mass))
+        except (TypeError, ValueError):
+            raise ModelError(f"link '{self.name}': mass {self.mass!r} is not a number") from None
         if not np.isfinite(self.mass) or self.mass < 0.0:
             raise ModelError(f"link '{self.name}': mass {self.mass:g} kg must be finite and not negative")
         object.__setattr__(self, "com", frozen(self.com, (3,), f"link '{self.name}': com"))
@@ -159,7 +162,10 @@ class Joint:
             value = getattr(self, name)
             if not value >= 0.0:
                 raise ModelError(f"joint '{self.name}': {name} {value:g} must not be negative")
-        if not self.lower <= self.upper:
+        for name in ("damping", "coulomb", "rotor_inertia", "gear_ratio", "multiplier", "offset"):
+            if not np.isfinite(getattr(self, name)):
+                raise ModelError(f"joint '{self.name}': {name} {getattr(self, name):g} is not finite")
+        if not self.lower <= self.upper or self.lower == np.inf or self.upper == -np.inf:
             raise ModelError(f"joint '{self.name}': lower limit {self.lower:g} is above the upper one {self.upper:g}")
 
 
@@ -169,6 +175,12 @@ class Frame(NamedTuple):
     name: str
     link: int
     pose: Pose
+
+
+def _flags(values):
+    flags = np.array(list(values))
+    flags.setflags(write=False)
+    return flags
 
 
 def _per_coordinate(attribute, doc):
@@ -214,6 +226,13 @@ class Arm:
         for i, joint in enumerate(self.joints):
             if not ROOT <= joint.parent < i:
                 raise ModelError(f"joint '{joint.name}': parent {joint.parent} does not stand before it")
+        leading = [joint.coordinate for joint in self.joints if not joint.follows]
+        if sorted(leading) != list(range(len(leading))) or not {j.coordinate for j in self.joints} <= set(leading):
+            raise ModelError(f"arm '{self.name}': coordinates {[joint.coordinate for joint in self.joints]} must count "
+                             "from 0, each led by one joint")
+        for frame in self.frames:
+            if not ROOT <= frame.link < len(self.links):
+                raise ModelError(f"frame '{frame.name}': link {frame.link} is none of the {len(self.links)} links")
         if self.tip is not None:
             self.frame(self.tip)
 
@@ -262,12 +281,12 @@ class Arm:
     @cached_property
     def continuous(self):
         """(n,) bool: coordinates whose errors wrap to ±π."""
-        return np.array([self.joints[i].kind == CONTINUOUS for i in self.owners])
+        return _flags(self.joints[i].kind == CONTINUOUS for i in self.owners)
 
     @cached_property
     def prismatic(self):
         """(n,) bool: coordinates in metres and newtons."""
-        return np.array([self.joints[i].kind == PRISMATIC for i in self.owners])
+        return _flags(self.joints[i].kind == PRISMATIC for i in self.owners)
 
     def variables(self, q):
         """(…, N) joint variables of the coordinates q (…, n); N = n without mimic joints."""

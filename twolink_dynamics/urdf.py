@@ -6,6 +6,7 @@ given to urdf_parser_py. Rules: docs/urdf.md.
 """
 from __future__ import annotations
 
+import codecs
 import math
 import re
 import warnings as python_warnings
@@ -21,6 +22,12 @@ from .kinematics import rotation_about, weightless_coordinate
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_JOINTS = 128  # moving ones: far above any arm, far below what would stall a node
+MAX_LINKS = 2000  # fixed ones included
+MAX_DEPTH = 200  # of nested XML elements
+MAX_NAME = 200  # characters
+MAX_NUMBER = 1e12  # of a length, mass, inertia, angle: beyond it is no robot, and squares stay far from overflow
+ODD_CODECS = ("idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7")  # no text file's
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
 
 def load_urdf(text_or_path, tip=None, gravity=(0.0, 0.0, -9.81), locked=None) -> Arm:
@@ -34,89 +41,170 @@ def load_urdf(text_or_path, tip=None, gravity=(0.0, 0.0, -9.81), locked=None) ->
     Remarks are issued as TwolinkWarning and kept in ``arm.warnings``. Raises UrdfError or ModelError, naming the
     link or joint, the value and the reason in one line.
     """
-    robot = _parse(_reduced(_read(text_or_path)))
-    arm = _Builder(robot, dict(locked or {}), tip, gravity).arm()
+    text, remarks = _read(text_or_path)
+    try:
+        locked = dict(locked or {})
+    except (TypeError, ValueError):
+        raise UrdfError(f"locked: {shown(locked)} is no mapping of joint names to values") from None
+    arm = _Builder(_parse(_reduced(text, remarks)), remarks, locked, tip, gravity).arm()
     for remark in arm.warnings:
         python_warnings.warn(remark, TwolinkWarning, stacklevel=2)
     return arm
 
 
+def shown(value, limit=80):
+    """Any value as one bounded line for a message; what cannot be printed is escaped."""
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text[:2 * limit].split())
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
 # -- text --------------------------------------------------------------------------------------------------------------
 def _read(source):
-    if isinstance(source, (str, bytes)) and not source.strip():
-        raise UrdfError("the URDF text is empty")
+    """(text, remarks) of URDF text, bytes or a file; nothing else is ever opened."""
     if isinstance(source, str) and "<" in source:
-        text = source
-    else:
-        if not isinstance(source, (bytes, bytearray)):
-            path = Path(source)
-            try:
-                if path.stat().st_size > MAX_BYTES:
-                    raise UrdfError(f"'{path}' has {path.stat().st_size} bytes, more than the {MAX_BYTES} allowed")
-                source = path.read_bytes()
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise UrdfError(f"cannot read URDF file '{str(path)[:200]}': {reason}") from None
-        declared = re.match(rb"\s*(?:\xef\xbb\xbf)?\s*<\?xml[^>]*encoding=[\"']([A-Za-z0-9._-]+)", source)
+        return _bounded(source), []
+    if isinstance(source, (str, bytes, bytearray)) and not source.strip():
+        raise UrdfError("the URDF text is empty")
+    if not isinstance(source, (bytes, bytearray)):
         try:
-            text = source.decode(declared.group(1).decode() if declared else "utf-8", errors="surrogateescape")
-        except LookupError:
-            raise UrdfError(f"unknown encoding '{declared.group(1).decode()}' in the XML declaration") from None
-        if "<" not in text:
-            raise UrdfError("this is not URDF text: it has no XML tag")
+            with open(Path(source), "rb") as file:  # a pipe or /dev/stdin has no size to ask for: read, bounded
+                source = file.read(MAX_BYTES + 1)
+        except TypeError:
+            raise UrdfError(f"load_urdf takes URDF text or a path, not {type(source).__name__}") from None
+        except (OSError, ValueError) as error:
+            raise UrdfError(f"cannot read URDF file '{shown(str(source), 200)}': "
+                            f"{getattr(error, 'strerror', None) or error}") from None
+    text, remarks = _decoded(bytes(_bounded(source)))
+    if "<" not in text:
+        raise UrdfError("this is not URDF text: it has no XML tag")
+    return text, remarks
+
+
+def _bounded(text):
     if len(text) > MAX_BYTES:
-        raise UrdfError(f"the URDF text has {len(text)} characters, more than the {MAX_BYTES} allowed")
+        raise UrdfError(f"the URDF text is longer than the {MAX_BYTES} bytes allowed")
     return text
+
+
+def _decoded(raw):
+    """(text, remarks) of bytes: by their byte order mark, else as the XML declaration says, else UTF-8."""
+    for mark, encoding in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+        if raw.startswith(mark):
+            break
+    else:
+        declared = re.match(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})", raw)
+        encoding = declared.group(1).decode().lower() if declared else "utf-8"
+    try:
+        if encoding.replace("-", "_") in ODD_CODECS:
+            raise LookupError
+        return raw.decode(encoding), []
+    except LookupError:
+        raise UrdfError(f"unknown encoding '{encoding}' in the XML declaration") from None
+    except ValueError as error:  # UnicodeError and the odd codec's own
+        if encoding not in ("utf-8", "utf8"):
+            raise UrdfError(f"the URDF text is not the {encoding} it declares: {shown(str(error))}") from None
+    return raw.decode("utf-8", errors="surrogateescape"), []
+
+
+def _without_surrogates(text, remarks):
+    """Bytes that were no UTF-8 (kept by Python as lone surrogates) read as Latin-1, with a remark."""
+    if not re.search("[\ud800-\udfff]", text):
+        return text
+    remarks.append("the text is not all UTF-8; the stray bytes are read as Latin-1")
+    return re.sub("[\ud800-\udfff]", lambda match: chr(ord(match.group()) & 0xff), text)
 
 
 def _local(tag):
     return tag.rsplit("}", 1)[-1] if isinstance(tag, str) else ""
 
 
-def _xml(text):
-    """The root element: declaration, BOM and leading blanks dropped, namespaces ignored, DOCTYPE and xacro refused."""
-    text = re.sub(r"^[\s\ufeff]*(<\?xml.*?\?>)?", "", text, count=1, flags=re.DOTALL)
-    bare = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    if re.search(r"<!(DOCTYPE|ENTITY)", bare, re.IGNORECASE):
+class _BoundedTree(ElementTree.TreeBuilder):
+    """Builds elements and refuses what an untrusted text must not have, as it comes."""
+
+    depth = 0
+
+    def doctype(self, name, pubid, system):
         raise UrdfError("a URDF must not have a <!DOCTYPE> or entities")
-    if re.search(r"</?xacro:", bare) or "${" in bare:
-        raise UrdfError("this is a xacro file, not a URDF: run xacro first (xacro FILE.urdf.xacro > FILE.urdf)")
+
+    def start(self, tag, attributes):
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise UrdfError(f"the URDF's elements are nested more than {MAX_DEPTH} deep")
+        return super().start(tag, attributes)
+
+    def end(self, tag):
+        self.depth -= 1
+        return super().end(tag)
+
+
+def _xml(text, remarks):
+    """The root element: declaration, BOM and leading blanks dropped, namespaces ignored, DOCTYPE and xacro refused."""
+    text = re.sub(r"^[\s\ufeff]*(<\?xml.*?\?>)?", "", _without_surrogates(text, remarks), count=1, flags=re.DOTALL)
+    comments = text.split("<!--")
+    bare = comments[0] + "".join(part.partition("-->")[2] for part in comments[1:])
+    if re.search(r"</?xacro:", bare):
+        raise UrdfError(XACRO)
+    parser = ElementTree.XMLParser(target=_BoundedTree())
     try:
-        root = ElementTree.fromstring(text.encode("utf-8", errors="replace"))
+        parser.feed(text)
+        root = parser.close()
     except ElementTree.ParseError as error:
-        raise UrdfError(f"the URDF is not well-formed XML: {error}") from None
+        if re.search(r"<!(DOCTYPE|ENTITY)", bare, re.IGNORECASE):
+            raise UrdfError("a URDF must not have a <!DOCTYPE> or entities") from None
+        raise UrdfError(f"the URDF is not well-formed XML: {shown(str(error))}") from None
     if _local(root.tag) != "robot":
-        raise UrdfError(f"the root element is <{_local(root.tag)}>, a URDF has <robot>")
+        raise UrdfError(f"the root element is <{shown(_local(root.tag))}>, a URDF has <robot>")
     return root
 
 
-def _reduced(text):
+XACRO = "this is a xacro file, not a URDF: run xacro first (xacro FILE.urdf.xacro > FILE.urdf)"
+
+
+def _reduced(text, remarks):
     """A clean <robot> element that holds only what the dynamics need, all numbers checked."""
-    source = _xml(text)
-    robot = ElementTree.Element("robot", name=source.get("name") or "robot")
+    source = _xml(text, remarks)
+    robot = ElementTree.Element("robot", name=_name(source) if source.get("name") else "robot")
     seen = {"link": set(), "joint": set()}
     for element in source:
         kind = _local(element.tag)
         if kind not in seen or not (kind == "link" or element.get("type") is not None):
             continue  # transmission, ros2_control, gazebo, materials, ... and <joint> of other dialects
-        name = element.get("name")
-        if not name:
-            raise UrdfError(f"a <{kind}> has no name")
+        if any("${" in value for child in element.iter() for value in child.attrib.values()):
+            raise UrdfError(XACRO)
+        name = _name(element)
         if name in seen[kind]:
             raise UrdfError(f"two {kind}s are named '{name}'")
         seen[kind].add(name)
-        (_reduced_link if kind == "link" else _reduced_joint)(robot, element, name)
+        if len(seen[kind]) > MAX_LINKS:
+            raise UrdfError(f"the URDF has more than {MAX_LINKS} {kind}s")
+        (_reduced_link if kind == "link" else _reduced_joint)(robot, element, name, remarks)
     if not seen["link"]:
         raise UrdfError("the URDF has no <link>")
     return robot
 
 
-def _child(element, tag):
+def _name(element, attribute="name"):
+    """A name fit for a message, a topic and a log: not empty, bounded, printable."""
+    tag, name = _local(element.tag), element.get(attribute)
+    if not name:
+        raise UrdfError(f"a <{tag}> has no {attribute}")
+    if len(name) > MAX_NAME or not name.isprintable():
+        raise UrdfError(f"the <{tag}> '{shown(name)}': its {attribute} is longer than {MAX_NAME} characters or has some "
+                        "that cannot be printed")
+    return name
+
+
+def _child(element, tag, where=None):
+    """The only child of that tag, or None; raises UrdfError on a second one when `where` is given."""
     found = [child for child in element if _local(child.tag) == tag]
+    if where and len(found) > 1:
+        raise UrdfError(f"{where}: {len(found)} <{tag}> elements, one is allowed")
     return found[0] if found else None
 
 
-def _numbers(where, element, attribute, count, default=None):
+def _numbers(where, element, attribute, count, default=None, bound=MAX_NUMBER):
     """`count` finite numbers of an attribute, as text that any parser reads alike."""
     text = element.get(attribute)
     if text is None:
@@ -124,84 +212,85 @@ def _numbers(where, element, attribute, count, default=None):
             raise UrdfError(f"{where}: <{_local(element.tag)}> has no '{attribute}'")
         return default
     words = text.split()
-    try:
-        values = [float(word) for word in words]
-    except ValueError:
+    given = f"{where}: {attribute}=\"{shown(text)}\""
+    if len(words) != count or not all(NUMBER.fullmatch(word) for word in words):
         hint = " (decimals need a point, not a comma)" if "," in text else ""
-        raise UrdfError(f"{where}: {attribute}=\"{text[:80]}\" is not {_count(count)}{hint}") from None
-    if len(values) != count:
-        raise UrdfError(f"{where}: {attribute}=\"{text[:80]}\" is not {_count(count)}")
+        raise UrdfError(f"{given} is not {'a number' if count == 1 else f'{count} numbers'}{hint}")
+    values = [float(word) for word in words]
     if not all(map(math.isfinite, values)):
-        raise UrdfError(f"{where}: {attribute}=\"{text[:80]}\" is not finite")
+        raise UrdfError(f"{given} is not finite")
+    if max(map(abs, values)) > bound:
+        raise UrdfError(f"{given} is beyond ±{bound:g}")
     return " ".join(map(repr, values))
 
 
-def _count(count):
-    return "a number" if count == 1 else f"{count} numbers"
-
-
 def _origin(where, element, parent):
-    origin = _child(element, "origin")
+    origin = _child(element, "origin", where)
     if origin is not None:
         ElementTree.SubElement(parent, "origin", xyz=_numbers(where, origin, "xyz", 3, "0 0 0"),
                                rpy=_numbers(where, origin, "rpy", 3, "0 0 0"))
 
 
-def _reduced_link(robot, element, name):
+def _reduced_link(robot, element, name, remarks):
     link = ElementTree.SubElement(robot, "link", name=name)
-    inertial = _child(element, "inertial")
+    where = f"link '{name}'"
+    inertial = _child(element, "inertial", where)
     if inertial is None:
         return
-    where = f"link '{name}'"
     out = ElementTree.SubElement(link, "inertial")
     _origin(where, inertial, out)
-    mass, inertia = _child(inertial, "mass"), _child(inertial, "inertia")
+    mass, inertia = _child(inertial, "mass", where), _child(inertial, "inertia", where)
     if mass is None:
         raise UrdfError(f"{where}: <inertial> has no <mass>")
     ElementTree.SubElement(out, "mass", value=_numbers(where, mass, "value", 1))
     tensor = {key: "0.0" for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
-    if inertia is not None:
+    if inertia is None:
+        remarks.append(f"{where}: <inertial> has no <inertia>; read as a point mass")
+    else:
         tensor = {key: _numbers(where, inertia, key, 1, "0.0" if key in ("ixy", "ixz", "iyz") else None)
                   for key in tensor}
     ElementTree.SubElement(out, "inertia", tensor)
 
 
-def _reduced_joint(robot, element, name):
+def _reduced_joint(robot, element, name, remarks):
     where = f"joint '{name}'"
     kind = element.get("type")
     if kind in ("floating", "planar"):
         raise UrdfError(f"{where}: type '{kind}' is not supported, an arm has a fixed base and joints of type "
                         f"{choices((*KINDS, 'fixed'))}")
     if kind not in (*KINDS, "fixed"):
-        raise UrdfError(f"{where}: type '{kind}' is none of {choices((*KINDS, 'fixed'))}")
+        raise UrdfError(f"{where}: type '{shown(kind)}' is none of {choices((*KINDS, 'fixed'))}")
     joint = ElementTree.SubElement(robot, "joint", name=name, type=kind)
     for end in ("parent", "child"):
-        link = _child(element, end)
+        link = _child(element, end, where)
         if link is None or not link.get("link"):
             raise UrdfError(f"{where}: no <{end} link=.../>")
-        ElementTree.SubElement(joint, end, link=link.get("link"))
+        ElementTree.SubElement(joint, end, link=_name(link, "link"))
     _origin(where, element, joint)
     if kind == "fixed":
         return
-    axis = _child(element, "axis")
+    axis = _child(element, "axis", where)
     xyz = "1 0 0" if axis is None else _numbers(where, axis, "xyz", 3, "1 0 0")  # URDF's default is x
-    if not any(map(float, xyz.split())):
-        raise UrdfError(f"{where}: axis (0, 0, 0) has no direction")
-    ElementTree.SubElement(joint, "axis", xyz=xyz)
+    length = math.hypot(*map(float, xyz.split()))
+    if length < 1e-6:
+        raise UrdfError(f"{where}: axis ({', '.join(xyz.split())}) has no direction")
+    if abs(length - 1.0) > 0.01:
+        remarks.append(f"{where}: axis ({', '.join(xyz.split())}) is not of unit length; its direction is used")
+    ElementTree.SubElement(joint, "axis", xyz=" ".join(repr(float(x) / length) for x in xyz.split()))
     # urdf_parser_py demands every attribute of <limit>: what is absent is written as 0, which here means "no limit"
-    limit = _child(element, "limit")
+    limit = _child(element, "limit", where)
     ElementTree.SubElement(joint, "limit", {
-        key: "0.0" if limit is None else _numbers(where, limit, key, 1, "0.0")
+        key: "0.0" if limit is None else _numbers(where, limit, key, 1, "0.0", math.inf)
         for key in ("lower", "upper", "effort", "velocity")})
-    dynamics = _child(element, "dynamics")
+    dynamics = _child(element, "dynamics", where)
     if dynamics is not None:
         ElementTree.SubElement(joint, "dynamics", {
             key: _numbers(where, dynamics, key, 1, "0.0") for key in ("damping", "friction")})
-    mimic = _child(element, "mimic")
+    mimic = _child(element, "mimic", where)
     if mimic is not None:
         if not mimic.get("joint"):
             raise UrdfError(f"{where}: <mimic> names no joint")
-        ElementTree.SubElement(joint, "mimic", joint=mimic.get("joint"),
+        ElementTree.SubElement(joint, "mimic", joint=_name(mimic, "joint"),
                                multiplier=_numbers(where, mimic, "multiplier", 1, "1.0"),
                                offset=_numbers(where, mimic, "offset", 1, "0.0"))
 
@@ -211,7 +300,7 @@ def _parse(element):
     try:
         return URDF.from_xml_string(ElementTree.tostring(element, encoding="unicode"))
     except Exception as error:  # the reduced text is checked, so this is a reader we do not know
-        raise UrdfError(f"urdf_parser_py cannot read the URDF: {' '.join(str(error).split())[:200]}") from None
+        raise UrdfError(f"urdf_parser_py cannot read the URDF: {shown(str(error), 200)}") from None
 
 
 # -- tree --------------------------------------------------------------------------------------------------------------
@@ -231,9 +320,9 @@ def _pose(origin):
 class _Builder:
     """Walks the URDF's tree from its root, folding fixed joints into the moving link before them."""
 
-    def __init__(self, robot, locked, tip, gravity):
+    def __init__(self, robot, remarks, locked, tip, gravity):
         self.robot, self.locked, self.tip, self.gravity = robot, locked, tip, gravity
-        self.remarks, self.lumped = [], []
+        self.remarks, self.lumped = remarks, []
         self.joints, self.bodies, self.frames = [], [], []  # moving joints, their lumped links, all links as frames
         self.urdf_links = {link.name: link for link in robot.links}
         self.children = {}  # link name -> its joints, in document order
@@ -247,7 +336,7 @@ class _Builder:
         for name in self.locked:
             if name not in self.by_name or self.by_name[name].type == "fixed":
                 movable = [joint.name for joint in self.robot.joints if joint.type != "fixed"]
-                raise UrdfError(f"locked joint '{name}' is no moving joint; these move: {choices(movable)}")
+                raise UrdfError(f"locked joint '{shown(name)}' is no moving joint; these move: {choices(movable)}")
             self._locked_value(self.by_name[name])
         self._walk(root)
         if not self.joints:
@@ -256,8 +345,8 @@ class _Builder:
             raise UrdfError(f"robot '{self.robot.name}' has {len(self.joints)} moving joints, more than {MAX_JOINTS}")
         names = {frame.name for frame in self.frames}
         tips = tuple(frame.name for frame in self.frames if frame.name not in self.children)
-        if self.tip is not None and self.tip not in names:
-            raise UrdfError(f"tip '{self.tip}' is no link; the links are {choices(sorted(names))}")
+        if self.tip is not None and (not isinstance(self.tip, str) or self.tip not in names):
+            raise UrdfError(f"tip '{shown(self.tip)}' is no link; the links are {choices(sorted(names))}")
         arm = Arm(self.robot.name, self._coordinates(), tuple(self.bodies), tuple(self.frames), tips,
                   self.tip or (tips[0] if len(tips) == 1 else None), self.gravity, root,
                   warnings=tuple(self.remarks), lumped=tuple(self.lumped))
@@ -333,7 +422,7 @@ class _Builder:
         except (TypeError, ValueError):
             value = math.nan
         if not math.isfinite(value):
-            raise UrdfError(f"locked joint '{leader.name}': {self.locked[leader.name]!r} is not a finite number")
+            raise UrdfError(f"locked joint '{leader.name}': {shown(self.locked[leader.name])} is not a finite number")
         return multiplier * value + offset
 
     def _walk(self, root):
@@ -358,7 +447,7 @@ class _Builder:
         if joint.type == "fixed":
             return joint.child, owner, origin, joint
         if held is not None:
-            axis = np.asarray(joint.axis, float) / np.linalg.norm(joint.axis)
+            axis = np.asarray(joint.axis, float)
             moved = (make_pose(translation=axis * held) if joint.type == PRISMATIC
                      else make_pose(rotation_about(axis, held)))
             return joint.child, owner, origin @ moved, joint
