@@ -1,0 +1,128 @@
+"""What the tip of an arm can do, and the matrices of that task."""
+from __future__ import annotations
+
+import numpy as np
+
+
+class TaskSpace:
+    """The reachable directions of the tip as an orthonormal selector S (r, 6): task velocity = S J q̇.
+
+    Found from the Jacobians of fixed pseudo-random poses, not from the arm's drawing: two parallel axes give the plane
+    they move in, six axes give space. Rotations are in it when `oriented` and when the arm has joints for them.
+    """
+
+    def __init__(self, dynamics, oriented, frame=None, poses=16):
+        self.dynamics, self.arm, self.n, self.frame = dynamics, dynamics.arm, dynamics.arm.n, frame
+        q = np.random.default_rng(3).uniform(-2.0, 2.0, (poses, self.n))
+        J = np.array([dynamics.jacobian(pose, frame) for pose in q])
+        linear, angular = reachable(J[:, :3, :]), reachable(J[:, 3:, :])
+        if not oriented or len(linear) + len(angular) > self.n:
+            angular = np.zeros((0, 3))
+        self.translations, self.rotations = len(linear), len(angular)
+        self.selector = np.zeros((len(linear) + len(angular), 6))
+        self.selector[:len(linear), :3] = linear
+        self.selector[len(linear):, 3:] = angular
+        # Bounds that scale with the arm: a hundredth of the mobility J M⁻¹ Jᵀ and of J Jᵀ of a typical pose.
+        tasks = np.array([self.selector @ jacobian for jacobian in J])
+        mobility = [task @ np.linalg.solve(dynamics.mass_matrix(pose), task.T) for task, pose in zip(tasks, q)]
+        self._mobility_floor = np.diag(0.01 * self._typical(mobility))
+        self._square_floor = np.diag(1e-4 * self._typical([task @ task.T for task in tasks]))
+        self._chain = len(self.arm.joints) == self.n  # without mimic joints every column is one joint's
+
+    def _typical(self, matrices):
+        """Median diagonal, one value for all translations and one for all rotations."""
+        diagonal = np.median(np.diagonal(matrices, axis1=1, axis2=2), axis=0)
+        k = self.translations
+        diagonal[:k] = diagonal[:k].mean() if k else 0.0
+        diagonal[k:] = diagonal[k:].mean() if self.rotations else 0.0
+        return diagonal
+
+    def inertia(self, M, J):
+        """Λ = (J M⁻¹ Jᵀ + ε)⁻¹ (r, r): the tip's apparent inertia [kg, kg m²], at most some hundred times a typical one."""
+        return np.linalg.inv(J @ np.linalg.solve(M, J.T) + self._mobility_floor)
+
+    def modal_damping(self, M, J, K, ratio):
+        """D (r, r) with damping ratio `ratio` in every mode of Λ ẍ + D ẋ + K x = 0: with Λ = G Gᵀ,
+        D = 2ζ G (G⁻¹ K G⁻ᵀ)^½ Gᵀ, whatever the factor G."""
+        L = np.linalg.cholesky(J @ np.linalg.solve(M, J.T) + self._mobility_floor)  # Λ⁻¹ = L Lᵀ, G = L⁻ᵀ
+        squares, modes = np.linalg.eigh(L.T @ K @ L)
+        root = np.linalg.solve(L.T, modes)
+        return (root * (2.0 * ratio * np.sqrt(np.maximum(squares, 0.0)))) @ root.T
+
+    def inverse(self, J):
+        """J⁺ (n, r), exact away from singular poses, bounded near them: Jᵀ (J Jᵀ + μ)⁻¹ with μ only where J Jᵀ is small."""
+        square = J @ J.T
+        values = np.linalg.eigvalsh(square)
+        floor = self._square_floor[0, 0]
+        if values[0] > floor:
+            return J.T @ np.linalg.inv(square)
+        share = 1.0 - max(values[0], 0.0) / floor
+        return J.T @ np.linalg.inv(square + share**2 * self._square_floor)
+
+    def null_motion(self, J, qd):
+        """N q̇ (n,), N = 1 − Jᵀ (J Jᵀ + μ)⁻¹ J symmetric and positive semidefinite: what of q̇ does not move the task."""
+        return qd - J.T @ np.linalg.solve(J @ J.T + 1e-2 * self._square_floor, J @ qd)
+
+    def rate(self, q, qd, joint_rate):
+        """S J̇(q, q̇) u (r,) for any joint velocity u (n,), not only q̇."""
+        if not self._chain:
+            h = 1e-6
+            ahead, behind = (self.dynamics.jacobian(q + s * h * qd, self.frame) for s in (1.0, -1.0))
+            return self.selector @ ((ahead - behind) @ joint_rate) / (2.0 * h)
+        # ∂v_i/∂q_j = ω_min(i,j) × v_max(i,j), ∂ω_i/∂q_j = ω_j × ω_i for j < i (columns v_i, ω_i of J; order of the tree)
+        J = self.dynamics.jacobian(q, self.frame)
+        total = np.zeros(6)
+        w = np.zeros(3)  # Σ_{j<i} ω_j q̇_j
+        v = J[:3] @ qd  # Σ_{j≥i} v_j q̇_j
+        for i in range(self.n):
+            linear, angular, u = J[:3, i], J[3:, i], joint_rate[i]
+            total[3:] += u * cross(w, angular)
+            w = w + angular * qd[i]
+            v = v - linear * qd[i]
+            total[:3] += u * (cross(w, linear) + cross(angular, v))
+        return self.selector @ total
+
+
+def reachable(J):
+    """Orthonormal rows (r, 3) spanning the columns of all J (k, 3, n); root axes themselves where they span the same."""
+    spread = np.concatenate(list(J), axis=1)
+    square = spread @ spread.T
+    values, vectors = np.linalg.eigh(square)
+    span = vectors[:, values > 1e-12 * max(values[-1], np.finfo(float).tiny)].T
+    if values[-1] == 0.0:
+        return np.zeros((0, 3))
+    inside = [axis for axis in np.eye(3) if np.linalg.norm(axis - span.T @ (span @ axis)) < 1e-9]
+    return np.array(inside) if len(inside) == len(span) else span
+
+
+def cross(a, b):
+    """a × b of two (3,) vectors; np.cross costs ten times this."""
+    ax, ay, az = a.tolist()
+    bx, by, bz = b.tolist()
+    return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
+
+
+def quaternion(R):
+    """(η, ε (3,)) of a rotation (3, 3), from its largest diagonal combination (Shepperd 1978); the sign is free."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)
+    k = max(range(4), key=squares.__getitem__)
+    big = 0.5 * max(squares[k], 0.0) ** 0.5
+    s = 0.25 / big
+    if k == 0:
+        return big, np.array(((zy - yz) * s, (xz - zx) * s, (yx - xy) * s))
+    if k == 1:
+        return (zy - yz) * s, np.array((big, (xy + yx) * s, (xz + zx) * s))
+    if k == 2:
+        return (xz - zx) * s, np.array(((xy + yx) * s, big, (yz + zy) * s))
+    return (yx - xy) * s, np.array(((xz + zx) * s, (yz + zy) * s, big))
+
+
+def orientation_moment(R, R_d, K):
+    """(moment (3,) on the tip, R R_dᵀ) of the potential 2 εᵀ K ε, ε of R R_dᵀ: −2 (η K ε + ε × K ε), root axes [N m].
+
+    For small angles it is K times the rotation vector from R to R_d; the quaternion's sign cancels."""
+    R_error = R @ R_d.T
+    eta, eps = quaternion(R_error)
+    pull = K @ eps
+    return -2.0 * (eta * pull + cross(eps, pull)), R_error
