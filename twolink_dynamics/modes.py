@@ -1,0 +1,324 @@
+"""Which joints stick, which stops and contacts hold: the discrete state of a plant, and the impulses that change it.
+
+How stiction is exact. Between events every joint with dry friction either slides in a known direction (its friction is a
+smooth force) or is locked: its row leaves the equations, so its velocity is the number 0 and its position does not
+change by one bit. `settle` decides at the start of every stretch, by one complementarity problem over all joints at
+rest, stops and the contact, at the level of accelerations: A a = f + Σ eᵢ pᵢ with pᵢ boxed by the breakaway friction
+(or one-sided at a stop) and aᵢ = 0 unless pᵢ is at its bound. A sliding joint whose velocity changes sign inside a step
+ends the stretch there (simulation.py locates the instant); it is brought to rest, and settled again, so that nothing
+chatters. Whatever takes velocity at once goes through `impact`: the same problem at the level of velocities,
+A Δu = Σ eᵢ pᵢ (Moreau's plastic impact law), which never adds energy: T⁺ − T⁻ = pᵀw⁺ − ½ pᵀD p with pᵀw⁺ ≤ 0.
+
+Forces that only let go (a stop that would pull, stiction that is exceeded) are noticed at the start of the next stretch,
+at most one step late; they do no work meanwhile, because what they hold does not move.
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from .complementarity import solve_boxed
+from .contact import SLOW, TOUCHING
+from .errors import SimulationError
+
+OPEN, STICK, SLIP = "open", "stick", "slip"
+INF = np.inf
+
+
+class Modes:
+    """sign (n,) ±1 where a joint slides against dry friction; locked (m,) bool or None; contact OPEN, STICK or SLIP with
+    its sliding direction (t,) and the anchor (3,) it sticks to."""
+
+    __slots__ = ("sign", "locked", "contact", "direction", "anchor", "smooth")
+
+    def __init__(self, sign, locked=None, contact=OPEN, direction=None, anchor=None, rows=False):
+        self.sign = sign
+        self.locked = locked
+        self.contact = contact
+        self.direction = direction
+        self.anchor = anchor
+        self.smooth = locked is None and contact == OPEN and not rows
+
+
+def compliance(A, locked, E):
+    """(W (m, m), R (m, k)): u̇ = W f − R γ solves A u̇ = f + Eᵀ λ, E u̇ = −γ with the locked coordinates at rest."""
+    m = len(A)
+    W = np.zeros((m, m))
+    free = np.arange(m) if locked is None else np.flatnonzero(~locked)
+    W[np.ix_(free, free)] = np.linalg.inv(A[np.ix_(free, free)]) if free.size else 0.0
+    if E is None or not len(E):
+        return W, np.zeros((m, 0))
+    WE = W @ E.T
+    R = WE @ pseudo_inverse(E @ WE)
+    return W - R @ WE.T, R
+
+
+def pseudo_inverse(S):
+    """Inverse of a symmetric positive semidefinite matrix where it has one, rows scaled alike; zero elsewhere."""
+    scale = np.sqrt(np.maximum(np.diagonal(S), 0.0))
+    scale = np.where(scale > 1e-12 * max(scale.max(), 1e-300), scale, INF)
+    values, vectors = np.linalg.eigh(S / scale[:, None] / scale)
+    keep = values > 1e-11
+    part = vectors[:, keep] / scale[:, None]
+    return (part / values[keep]) @ part.T
+
+
+def _hold(W, start, boxes, contact, approach=None):
+    """Efforts (or impulses) on joint rows `boxes` {coordinate: (lower, upper)} and on a contact, that turn `start` (m,),
+    the acceleration (or velocity) without them, into start + W g.
+
+    contact     None, or (rows (1 + t, m), offsets (1 + t,), friction, slip direction (t,) or None to find it)
+    Returns (g (m,), {coordinate: state}, contact mode, direction)."""
+    boxes = {i: box for i, box in boxes.items() if W[i, i] > 0.0}
+    coordinates = np.fromiter(boxes, int, len(boxes))
+    lower = np.array([box[0] for box in boxes.values()])
+    upper = np.array([box[1] for box in boxes.values()])
+    count = len(coordinates)
+
+    def solve(rows, columns, offsets, low, high):
+        """Joint rows and the given contact rows together; `columns` is where their reactions act."""
+        G, C = np.zeros((count + len(rows), len(W))), np.zeros((count + len(rows), len(W)))
+        G[np.arange(count), coordinates] = C[np.arange(count), coordinates] = 1.0
+        G[count:], C[count:] = rows, columns
+        if not len(G):
+            return np.zeros(0), np.zeros(0), np.zeros(0, int), np.zeros(len(W))
+        b = G @ start
+        b[count:] += offsets
+        p, w, state = solve_boxed(G @ W @ C.T, b, np.append(lower, low), np.append(upper, high))
+        return p, w, state, C.T @ p
+
+    p, w, state, g = solve(np.zeros((0, len(W))), np.zeros((0, len(W))), np.zeros(0), [], [])
+    mode, direction = OPEN, None
+    if contact is not None:
+        rows, offsets, friction, direction = contact
+        tangents = len(rows) - 1
+        weight = rows[0] @ W @ rows[0]
+        if weight <= 1e-12 * (rows[0] @ rows[0]) * np.abs(W).max():  # everything that could lift it is locked
+            return g, dict(zip(boxes, state)), STICK, None
+        normal = rows[0] @ (start + W @ g) + offsets[0]
+        if normal < -1e-12 * max(1.0, abs(rows[0] @ start)):
+            mode = SLIP
+            if friction == 0.0 or tangents == 0:
+                direction = np.zeros(tangents)
+            elif direction is None:
+                everything = np.full(tangents, INF)
+                p, w, state, g = solve(rows, rows, offsets, np.append(0.0, -everything), np.append(INF, everything))
+                tangential = p[count + 1:]
+                size = np.linalg.norm(tangential)
+                if size <= friction * p[count] * (1.0 + 1e-9):
+                    mode = STICK
+                else:
+                    direction = -tangential / size
+            if mode == SLIP:
+                fixed = contact[3] is not None or not direction.any()
+                for _ in range(1 if fixed else 25):
+                    column = rows[0] - friction * direction @ rows[1:]
+                    p, w, state, g = solve(rows[:1], column[None], offsets[:1], [0.0], [INF])
+                    sliding = rows[1:] @ (start + W @ g) + offsets[1:]
+                    size = np.linalg.norm(sliding)
+                    if fixed or size == 0.0 or np.linalg.norm(sliding / size - direction) < 1e-10:
+                        break
+                    direction = sliding / size
+            if state[count] != 0:
+                mode, direction = OPEN, None
+    return g, dict(zip(boxes, state[:count])), mode, direction
+
+
+def settle(mech, x, u, effort, braked, before, forced=()):
+    """The Modes that follow a state in which no impact is due; `before` are those of the stretch before, `forced`
+    coordinates that are held for the rest of the step."""
+    drive = u[mech.drive]
+    offset = mech.m - mech.n
+    sign = np.sign(drive) * mech.dry if mech.has_dry else mech.no_sign
+    boxes = {}
+    if mech.has_dry and not braked:
+        for i in np.flatnonzero(mech.dry & (drive == 0.0)).tolist():
+            boxes[i + offset] = (-mech.friction.static[i], mech.friction.static[i])
+    if mech.has_stops:
+        q = x[:mech.n]
+        for side, reached in ((1, q >= mech.upper), (-1, q <= mech.lower)):
+            if reached.any():
+                for i in np.flatnonzero(reached & (u[:mech.n] == 0.0)).tolist():
+                    low, high = boxes.get(i, (0.0, 0.0))
+                    boxes[i] = (low if side < 0 else -INF, high if side > 0 else INF)
+    touching = False
+    if mech.contact is not None:
+        touching = mech.contact.gap(x[:mech.n]) <= TOUCHING
+        if touching:
+            rows = mech.wide(mech.contact.rows(x[:mech.n]))
+            velocity = rows @ u
+            touching = velocity[0] <= SLOW
+    rows_held = mech.constraints is not None
+    if not (boxes or touching or braked or forced):
+        return Modes(sign, rows=rows_held)
+
+    locked = np.zeros(mech.m, bool)
+    if braked:
+        locked[mech.drive] = True
+    for i in forced:
+        locked[i] = True
+    mode, direction, anchor = OPEN, None, None
+    if not locked.all() or touching:
+        A = mech.mass(x)
+        E = mech.wide(mech.constraints.jacobian(x[:mech.n])) if rows_held else None
+        W, R = compliance(A, locked, E)
+        f, _, _ = mech.force(x, u, effort, np.where(locked[mech.drive], 0.0, sign) if braked or forced else sign)
+        start = W @ (f - mech.bias(x, u))
+        if rows_held:
+            start = start - R @ mech.constraints.rate(x[:mech.n], u[:mech.n])
+        contact = None
+        if touching:
+            sliding = velocity[1:]
+            speed = np.linalg.norm(sliding)
+            contact = (rows, mech.contact.rates(x[:mech.n], u[:mech.n]), mech.contact.plane.friction,
+                       sliding / speed if speed > SLOW else None)
+        _, states, mode, direction = _hold(W, start, boxes, contact)
+        for i in boxes:
+            state = states.get(i, 0)
+            if state == 0:
+                locked[i] = True
+            elif i >= offset and mech.dry[i - offset]:
+                sign[i - offset] = -state  # friction at its lower bound: the joint gives way upwards
+        if mode == STICK:
+            anchor = before.anchor if before is not None and before.contact == STICK else mech.contact.position(x[:mech.n])
+    return Modes(sign, locked if locked.any() else None, mode, direction, anchor, rows_held)
+
+
+def impact_due(mech, x, u):
+    """Whether a stop or the contact is being run into."""
+    q, qd = x[:mech.n], u[:mech.n]
+    if mech.has_stops and (((q >= mech.upper) & (qd > 0.0)) | ((q <= mech.lower) & (qd < 0.0))).any():
+        return True
+    return (mech.contact is not None and mech.contact.gap(q) <= TOUCHING
+            and float((mech.contact.rows(q) @ qd)[0]) < -SLOW)
+
+
+def impact(mech, x, u, braked=False, rest=(), locked=None):
+    """(u⁺, energy taken [J]): the plastic impact that lets no stop or contact be passed, keeps the constraints and the
+    brake, and brings the coordinates `rest` to rest; `locked` (m,) bool are coordinates that stay at rest."""
+    boxes = {i: (-INF, INF) for i in rest}
+    held = locked
+    if braked:
+        boxes.update({i: (-INF, INF) for i in range(mech.m - mech.n, mech.m)})
+    q = x[:mech.n]
+    for i in np.flatnonzero(q >= mech.upper).tolist():
+        boxes.setdefault(i, (-INF, 0.0))
+    for i in np.flatnonzero(q <= mech.lower).tolist():
+        boxes.setdefault(i, (0.0, INF))
+    E = mech.wide(mech.constraints.jacobian(q)) if mech.constraints is not None else None
+    W, R = compliance(mech.mass(x), held, E)
+    contact = None
+    if mech.contact is not None and mech.contact.gap(q) <= TOUCHING:
+        contact = (mech.wide(mech.contact.rows(q)), 0.0, mech.contact.plane.friction, None)
+        contact = (contact[0], np.zeros(len(contact[0])), contact[2], None)
+    g, states, _, _ = _hold(W, u, boxes, contact)
+    after = u + W @ g
+    for i in boxes:
+        if states.get(i, 0) == 0:
+            after[i] = 0.0
+    if held is not None:
+        after[held] = 0.0
+    return after, -0.5 * float(g @ (after + u))
+
+
+def held_acceleration(mech, x, u, effort, modes):
+    """(a (m,), lost, pushed, constraint multipliers (k,), contact forces (1 + t,)) with everything held that Modes hold."""
+    f, lost, pushed = mech.force(x, u, effort, modes.sign)
+    locked = modes.locked
+    n, m = mech.n, mech.m
+    rows, columns, gamma = [], [], []
+    if mech.constraints is not None:
+        E = mech.wide(mech.constraints.jacobian(x[:n]))
+        rows.append(E)
+        columns.append(E)
+        gamma.append(mech.constraints.rate(x[:n], u[:n]))
+    tangents = 0
+    if modes.contact != OPEN:
+        G = mech.wide(mech.contact.rows(x[:n]))
+        rate = mech.contact.rates(x[:n], u[:n])
+        tangents = len(G) - 1
+        if modes.contact == STICK:
+            rows.append(G)
+            columns.append(G)
+            gamma.append(rate)
+        else:
+            direction = slip_direction(mech, G, u, modes)
+            rows.append(G[:1])
+            columns.append(G[:1] - mech.contact.plane.friction * direction[None] @ G[1:])
+            gamma.append(rate[:1])
+    a = np.zeros(m)
+    free = np.arange(m) if locked is None else np.flatnonzero(~locked)
+    k = mech.constraints.k if mech.constraints is not None else 0
+    lam, normal = np.zeros(k), np.zeros(1 + tangents)
+    if not free.size and not rows:
+        return a, lost, pushed, lam, normal
+    right = (f - mech.bias(x, u))[free]
+    A = mech.mass(x)[np.ix_(free, free)]
+    if rows:
+        G, C, gamma = np.concatenate(rows)[:, free], np.concatenate(columns)[:, free], np.concatenate(gamma)
+        both = np.linalg.solve(A, np.column_stack([right, C.T])) if free.size else np.zeros((0, 1 + len(C)))
+        S = G @ both[:, 1:]
+        scale = np.sqrt(np.maximum(np.abs(np.diagonal(S)), 1e-300))
+        load = np.linalg.lstsq(S / scale[:, None] / scale, -(gamma + G @ both[:, 0]) / scale, rcond=1e-11)[0] / scale
+        a[free] = both[:, 0] + both[:, 1:] @ load
+        lam = load[:k]
+        if modes.contact == STICK:
+            normal = load[k:]
+        elif modes.contact == SLIP:
+            normal = load[k] * np.append(1.0, -mech.contact.plane.friction * direction)
+            if direction.any():
+                drag = np.zeros(m)
+                drag[free] = (C[k] - G[k]) * load[k]
+                lost = drag if lost is None else lost + drag
+    elif free.size:
+        a[free] = np.linalg.solve(A, right)
+    return a, lost, pushed, lam, normal
+
+
+def slip_direction(mech, rows, u, modes):
+    """(t,) unit direction the tip slides in; the stored one where it has no speed yet or there is only one way."""
+    if len(rows) == 3 and modes.direction.any():
+        sliding = rows[1:] @ u
+        speed = np.linalg.norm(sliding)
+        if speed > SLOW:
+            return sliding / speed
+    return modes.direction
+
+
+def project(mech, x, u, modes):
+    """(x, u, changed): drift of constraints and held contacts removed, positions by Newton and velocities by an impulse,
+    both in the mass metric and without the locked coordinates."""
+    n = mech.n
+    contact = mech.contact if modes.contact != OPEN else None
+
+    def violation(q):
+        parts = [mech.constraints.phi(q)] if mech.constraints is not None else []
+        if contact is not None:
+            parts.append(contact.axes[:1] @ (contact.position(q) - contact.plane.point))
+            if modes.contact == STICK:
+                parts.append(contact.tangents @ (contact.position(q) - modes.anchor))
+        return np.concatenate(parts)
+
+    def rows(q):
+        parts = [mech.constraints.jacobian(q)] if mech.constraints is not None else []
+        if contact is not None:
+            parts.append(contact.rows(q)[:None if modes.contact == STICK else 1])
+        return mech.wide(np.concatenate(parts))
+
+    phi = violation(x[:n])
+    if contact is not None and abs(phi[mech.constraints.k if mech.constraints else 0]) > 10 * TOUCHING:
+        phi[mech.constraints.k if mech.constraints else 0] = 0.0  # started inside the material: held where it is
+    worst = np.abs(phi).max()
+    if worst > 0.1:
+        raise SimulationError(f"constraint drift of {worst:.3g} m in one step cannot be removed; lower dt")
+    _, R = compliance(mech.mass(x), modes.locked, rows(x[:n]))
+    changed = False
+    for _ in range(3):
+        if np.abs(phi).max() <= 1e-13:
+            break
+        x, changed = x - R @ phi, True
+        again = violation(x[:n])
+        if np.abs(again).max() >= np.abs(phi).max():
+            break
+        phi = again
+        _, R = compliance(mech.mass(x), modes.locked, rows(x[:n]))
+    return x, u - R @ (rows(x[:n]) @ u), changed
