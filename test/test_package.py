@@ -19,7 +19,7 @@ LAYERS = (
     ("errors",), ("arm",), ("kinematics", "resources"),
     ("urdf", "planar", "newton_euler", "lagrangian", "kernels", "friction", "trajectory", "base_parameters"),
     ("dynamics",),
-    ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators"), ("plant",),
+    ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity"), ("plant", "modes"),
     ("residual",), ("control",), ("simulation", "batch"),
     ("verify", "identification", "model_tests"),
     ("scenarios",), ("viewer",), ("nodes",), ("commands",), ("cli",), ("__main__",), ("__init__",),

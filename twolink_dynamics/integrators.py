@@ -8,7 +8,6 @@ own quadrature, so that they fit the motion to the scheme's order.
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import DOP853
 
 from .errors import InputError, SimulationError, choices
 
@@ -43,6 +42,7 @@ def semi_implicit(flow, x, u, h):
 
 def dop853(flow, x, u, h, rtol=1e-10, atol=1e-12):
     """Dormand–Prince 8(5,3) with error control (SciPy's), the works being two more integrated states."""
+    from scipy.integrate import DOP853
     m = x.size
 
     def rate(_, y):

@@ -77,7 +77,6 @@ class Simulation:
                 self._mech.set_payload(*payload)
         self._steps = 0
         self._braked = False
-        self._modes = None
         self._sums = np.zeros(6)  # input, external, dissipated, impact, edits, projection
         self.effort = _readonly(np.zeros(self.n))
         self._place(*self._initial)
@@ -104,7 +103,7 @@ class Simulation:
             theta = mech.flexible.equilibrium(q, mech.dynamics.gravity(q))
             x, u = np.concatenate([q, theta]), np.concatenate([qd, qd])
         self._x, self._u = _readonly(x), _readonly(u)
-        self._modes = None
+        self._modes = self._resting = None  # the discrete state; the effort everything rested under, if it did
 
     def set_state(self, q, qd=None):
         """Puts the arm at q (n,), qd (n,) (zero when not given), motors in equilibrium; enters `edits`."""
@@ -118,7 +117,7 @@ class Simulation:
         before = sum(self._mech.energies(self._x, self._u))
         change(*arguments)
         self._sums[4] += sum(self._mech.energies(self._x, self._u)) - before
-        self._modes = None
+        self._modes = self._resting = None
 
     def set_gravity(self, gravity):
         """Gravity (3,) [m/s²] in the root frame from now on; enters `edits`."""
@@ -133,6 +132,7 @@ class Simulation:
         """Force (3,) [N] and torque (3,) [N m] of the environment on the arm until changed, at `point` (3,) [m] of link
         `frame` (default: the tip's origin), in the axes of link `axes` (default: the root's, constant in space)."""
         self._mech.set_wrench(force, torque, frame, point, axes)
+        self._modes = self._resting = None
 
     def brake(self, engaged=True):
         """Engages or releases the brakes of all drives: an impulse to rest, then a hold of any strength."""
@@ -141,7 +141,7 @@ class Simulation:
             self._u = _readonly(after)
             self._sums[3] += taken
         self._braked = bool(engaged)
-        self._modes = None
+        self._modes = self._resting = None
 
     @property
     def braked(self):
@@ -257,12 +257,16 @@ class Simulation:
         """Advances count·dt with effort τ (n,) held (None: zero)."""
         effort = _readonly(self.limited(np.zeros(self.n) if tau is None else tau))
         for _ in range(count):
+            if self._resting is not None and (effort == self._resting).all():
+                self._steps += 1  # everything is locked, and nothing has changed
+                continue
             kept = self._x, self._u, self._modes, self._sums.copy(), self.effort
             try:
                 self.effort = effort
                 self._advance(effort)
             except BaseException as error:
                 self._x, self._u, self._modes, self._sums, self.effort = kept
+                self._resting = None
                 if isinstance(error, np.linalg.LinAlgError):
                     raise SimulationError(f"the equations became singular at t = {self.t:g} s: {error}") from None
                 raise
@@ -270,6 +274,7 @@ class Simulation:
 
     def _advance(self, effort):
         x, u = self._x, self._u
+        self._resting = None
         for _ in range(self.substeps):
             x, u = self._substep(x, u, effort, self._h)
         if not (math.isfinite(x @ x) and math.isfinite(u @ u)):
@@ -292,6 +297,8 @@ class Simulation:
             now = modes.settle(mech, x, u, effort, self._braked, self._modes, forced)
             self._modes = now
             if now.locked is not None and now.locked.all():
+                if not forced:
+                    self._resting = effort
                 return x, u
             flow = self._flow(effort, now)
             span, end, hit = remaining, self._scheme(flow, x, u, remaining), ()
@@ -373,8 +380,9 @@ class Simulation:
         offset = mech.m - self.n
         rest = [i + offset for kind, i in hit if kind == "rest"]
         for kind, i in hit:
-            if kind == "stop":
-                x[i] = mech.upper[i] if abs(mech.upper[i] - x[i]) < abs(x[i] - mech.lower[i]) else mech.lower[i]
+            for bound in (mech.upper[i], mech.lower[i]) if kind == "stop" else ():
+                if abs(x[i] - bound) < 1e-9:
+                    x[i] = bound
         taken = 0.0
         if rest:
             u, taken = modes.impact(mech, x, u, self._braked, rest, now.locked)
