@@ -5,6 +5,7 @@ Works on anything that has the messages' fields; rclpy is not needed.
 from __future__ import annotations
 
 import math
+from array import array
 
 import numpy as np
 
@@ -21,6 +22,13 @@ def set_stamp(stamp, t):
     whole = math.floor(t)
     nanosec = int((t - whole) * 1e9)
     stamp.sec, stamp.nanosec = int(whole), min(nanosec, 999_999_999)
+
+
+def doubles(values):
+    """A float64 array as an array.array, which message fields take without a look at every number."""
+    out = array("d")
+    out.frombytes(values.tobytes())
+    return out
 
 
 def reals(data, what):
@@ -169,3 +177,47 @@ def symmetric_from_six(values):
     """(3, 3) inertia of (ixx, ixy, ixz, iyy, iyz, izz)."""
     ixx, ixy, ixz, iyy, iyz, izz = values
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def partial_state(msg, arm, q, qd, what="set_state"):
+    """(q, qd) with the joints that a JointState names replaced; a joint without a velocity gets 0.
+
+    Raises InputError on unknown joints, wrong lengths and numbers that are not finite."""
+    names = list(msg.name)
+    if not names or len(set(names)) != len(names):
+        raise InputError(f"{what}: must name joints, each once, of {choices(arm.joint_names)}")
+    if len(msg.position) != len(names) or len(msg.velocity) not in (0, len(names)):
+        raise InputError(f"{what}: {len(msg.position)} positions and {len(msg.velocity)} velocities for "
+                         f"{len(names)} names")
+    for name in names:
+        if name not in arm.joint_names:
+            raise InputError(f"{what}: no joint '{name}', the joints are {choices(arm.joint_names)}")
+    index = [arm.joint_names.index(name) for name in names]
+    q, qd = np.array(q, float), np.array(qd, float)
+    q[index] = reals(msg.position, f"{what}: position")
+    qd[index] = reals(msg.velocity, f"{what}: velocity") if msg.velocity else 0.0
+    return q, qd
+
+
+class Ages:
+    """How old states are on arrival, whoever's clock stamped them.
+
+    The stamps' constant part is a delay where it is between 0 and `plausible` seconds, else another clock's offset (a
+    simulator that was paused); what is above the least of the last seconds is delay in any case."""
+
+    def __init__(self, plausible=0.1, window=2.0):
+        self.plausible, self.window = plausible, window
+        self.reset()
+
+    def reset(self):
+        """Forget the least."""
+        self.least = self.next = math.inf
+        self.until = None
+
+    def __call__(self, stamp, now):
+        """The age [s] of a state stamped `stamp` that arrives at `now`, both [s]."""
+        raw = now - stamp
+        if self.until is None or now >= self.until or now < self.until - self.window:
+            self.least, self.next, self.until = min(self.next, raw), raw, now + self.window
+        self.least, self.next = min(self.least, raw), min(self.next, raw)
+        return raw if 0.0 <= self.least <= self.plausible else raw - self.least

@@ -177,8 +177,9 @@ SIMULATOR = MODEL + (
               size=3, lower=-1e3, upper=1e3),
     Parameter("constraint.distance", NUMBER, 0.0, "m", "distance to the point; 0: as at the start", lower=0.0, upper=1e3),
     Parameter("constraint.tips", TEXTS, [], "", "the two links whose frames coincide; empty: the arm's two tips"),
-    Parameter("constraint.coefficients", NUMBERS, [], "", "coupled joints: Σ cᵢ qᵢ stays as at the start", size=JOINTS,
-              lower=-1e6, upper=1e6),
+    Parameter("constraint.joints", TEXTS, [], "", "coupled joints: the one that follows, the one that leads"),
+    Parameter("constraint.ratio", NUMBER, 1.0, "", "coupled joints: follower = ratio · leader, shifted to fit the start",
+              lower=-1e3, upper=1e3),
     Parameter("sensors.position_noise", NUMBER, 0.0, "rad", "standard deviation", lower=0.0, upper=10.0),
     Parameter("sensors.velocity_noise", NUMBER, 0.0, "rad/s", "standard deviation", lower=0.0, upper=100.0),
     Parameter("sensors.position_quantum", NUMBER, 0.0, "rad", "encoder step", lower=0.0, upper=10.0),
@@ -227,7 +228,25 @@ DYNAMICS = MODEL + (
     Parameter("residual.enabled", BOOL, False, "", "add the residual torque to the command", live=True),
 )
 
-TABLES = {"simulator": SIMULATOR, "dynamics": DYNAMICS}
+WATCHED = (
+    Parameter("simulator", TEXT, "simulator", "", "name of the simulator node whose topics and services are used"),
+    Parameter("dynamics", TEXT, "dynamics", "", "name of the dynamics node whose topics and services are used"),
+)
+
+VIEWER = MODEL + WATCHED + (
+    Parameter("host", TEXT, "127.0.0.1", "", "address the page listens on; other machines need another one"),
+    Parameter("port", INT, 8080, "", "port of the page; a busy one moves on to the next free one", lower=0, upper=65535),
+    Parameter("rate", NUMBER, 60.0, "Hz", "pictures per second", live=True, lower=1.0, upper=120.0),
+    Parameter("open_browser", BOOL, False, "", "open the page in the default browser"),
+)
+
+MARKERS = MODEL + WATCHED + (
+    Parameter("rate", NUMBER, 30.0, "Hz", "pictures per second", live=True, lower=1.0, upper=120.0),
+    Parameter("push_stiffness", NUMBER, 200.0, "N/m", "spring between the tip and the dragged push marker", live=True,
+              lower=0.0, upper=1e6),
+)
+
+TABLES = {"simulator": SIMULATOR, "dynamics": DYNAMICS, "viewer": VIEWER, "markers": MARKERS}
 
 
 class Change(NamedTuple):
