@@ -16,12 +16,12 @@ DATA_FOLDERS = ("urdf", "launch", "config", "rviz")
 
 # Layers, lowest first: a module imports from lower layers or from its own subpackage only.
 LAYERS = (
-    ("errors",), ("arm",), ("kinematics", "resources"),
+    ("errors",), ("arm",), ("kinematics", "resources", "symbols"),
     ("urdf", "planar", "newton_euler", "lagrangian", "kernels", "friction", "trajectory", "base_parameters"),
     ("dynamics",),
     ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity"), ("plant", "modes"),
     ("residual",), ("control",), ("simulation", "batch"),
-    ("verify", "identification", "model_tests"),
+    ("verify", "identification", "model_tests", "motion"),
     ("scenarios",), ("viewer",), ("nodes",), ("commands",), ("cli",), ("__main__",), ("__init__",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
