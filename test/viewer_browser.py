@@ -79,16 +79,14 @@ class Tab:
         """Loads the page and waits for its canvas; closes viser's remark about software rendering."""
         self.page.goto(self.url, wait_until="load", timeout=60000)
         self.page.wait_for_selector("canvas", timeout=60000)
+        with contextlib.suppress(Exception):  # no remark where there is a GPU
+            self.page.wait_for_selector(".mantine-Notification-root", timeout=5000)
         self.quiet()
 
     def quiet(self):
-        """Closes notifications."""
-        for _ in range(10):
-            buttons = self.page.locator(".mantine-Notification-closeButton")
-            if buttons.count():
-                with contextlib.suppress(Exception):  # it may close by itself meanwhile
-                    buttons.first.click(timeout=1000)
-            self.page.wait_for_timeout(150)
+        """Closes notifications, among them viser's remark about software rendering."""
+        self.page.evaluate("""() => document.querySelectorAll('.mantine-Notification-root button')
+                                            .forEach(button => button.click())""")
 
     def canvas(self):
         """(x, y, width, height) of the 3D picture in pixels of the page."""

@@ -1,0 +1,95 @@
+"""`viewer`: the web page of the arm, from live topics."""
+from __future__ import annotations
+
+import time
+import webbrowser
+
+from ..errors import TwolinkError
+from ..viewer.feed import Feed
+from .base import ArmNode, run
+from .viewer_actions import RosActions
+from .viewer_topics import FeedTopics
+
+
+class ViewerNode(ArmNode):
+    """Serves the web page on http://127.0.0.1:8080 (a busy port moves on; the one in use is logged and, with the
+    address, the parameter `url`).
+
+    Parameters      robot_description, urdf, tip, frame_prefix; host, port, rate, open_browser, simulator, dynamics
+    Subscribes      joint_states, external_wrench, target_pose, <simulator>/energy/…, <simulator>/contact_wrench,
+                    <dynamics>/reference, tracking_error, torque/…, /diagnostics, /parameter_events
+    Publishes       target_pose (PoseStamped; orientation all zero: position only), external_wrench (WrenchStamped,
+                    root axes, zero on release)
+    Calls           <simulator>/pause, step, reset; <dynamics>/enable, hold; both nodes' parameter services
+    """
+
+    def __init__(self, **options):
+        self.page = self.topics = self.actions = None
+        super().__init__("viewer", **options)
+
+    def build(self, arm):
+        from ..viewer.page import Page  # viser only when a page is wanted
+        from ..viewer.panels import needed_parameters
+        p = self.parameters
+        names = {"simulator": p["simulator"], "dynamics": p["dynamics"]}
+        self.feed = Feed(arm)
+        self.topics = FeedTopics(self, self.feed, names, p["frame_prefix"], self.reporter)
+        runner, menu = self._scenarios(names)
+        self.actions = RosActions(self, self.feed, names, p["frame_prefix"] + arm.root, needed_parameters(), runner)
+        if runner is not None:
+            runner.actions = self.actions
+        self.page = Page(arm, self.feed, self.actions, self._source, menu, p["host"], p["port"])
+        self.period = 1.0 / p["rate"]
+        self._next_discovery = 0.0
+        self.due = time.perf_counter()
+        self.get_logger().info(f"open {self.page.url}")
+        if p["open_browser"]:
+            webbrowser.open(self.page.url)
+
+    def _take_arm(self, source):
+        self._source = source  # the page draws the same text
+        super()._take_arm(source)
+
+    def _scenarios(self, names):
+        return None, ()
+
+    def apply(self, values, names):
+        if self.page is not None and "rate" in names:
+            self.period = 1.0 / values["rate"]
+
+    def tick(self, now):
+        if self.arm is None:
+            self.due = now + 0.05
+            return
+        self.topics.look()
+        self.actions.update()
+        if now >= self._next_discovery:
+            self._next_discovery = now + 0.5
+            self.actions.discover()
+        self.page.tick()
+        self.due = max(self.due + self.period, now - 0.5 * self.period)
+
+    def destroy_node(self):
+        if self.page is not None:
+            self.page.close()
+        if self.topics is not None:
+            self.topics.destroy()
+        super().destroy_node()
+
+
+def create():
+    """The node; raises TwolinkError in one line where viser is not installed."""
+    try:
+        import viser  # noqa: F401
+    except ImportError:
+        raise TwolinkError("the viewer needs viser: pip install 'twolink_dynamics[viewer]'") from None
+    return [ViewerNode()]
+
+
+def main(args=None):
+    """Run the viewer node until SIGINT or SIGTERM; returns the exit status."""
+    return run(create, args)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
