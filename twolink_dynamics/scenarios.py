@@ -17,7 +17,7 @@ from .errors import InputError, choices
 from .motion import plan_motion
 
 MOVING, STEADY = 1e-2, 1e-3  # [rad or m] tracking error allowed while moving, and at rest
-BALANCE = 1e-4  # energy left over, relative to the largest energy that moved
+BALANCE = 1e-5  # energy left over, relative to the largest energy that moved
 SETTLE = 0.4  # [s] at the end of a stretch that count as "at rest"
 
 

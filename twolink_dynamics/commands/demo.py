@@ -77,8 +77,8 @@ class Show:
         self.length = args.duration or (self.scenario.length if args.headless else None)
         self.script_length = self.length or self.scenario.length
         common = {"urdf": self.path, **({"tip": self.tip} if self.tip else {})}
-        self.simulator = {**common, "command_timeout": 0.5, **self.scenario.simulator}
-        self.dynamics = {**common, "state_timeout": 0.5, "loop_rate": args.loop_rate, **self.scenario.dynamics}
+        self.simulator = {**common, "command_timeout": 1.0, **self.scenario.simulator}
+        self.dynamics = {**common, "state_timeout": 1.0, "loop_rate": args.loop_rate, **self.scenario.dynamics}
         self.stuck = np.zeros(self.arm.n)
         if self.scenario.name in ("tracking", "flexible"):
             motion = plan_motion(self.arm, max(self.script_length - 2.0, 1.0))

@@ -222,7 +222,8 @@ def spin(nodes, until):
             elif wait > 3e-5:
                 time.sleep(wait - 2e-5)
             elif wait < 0.0:
-                executor.spin_once(timeout_sec=0.0)
+                for _ in range(3):  # a state, the command it causes, and one more
+                    executor.spin_once(timeout_sec=0.0)
     finally:
         for node in nodes:
             executor.remove_node(node)

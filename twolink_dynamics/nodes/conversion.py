@@ -202,22 +202,27 @@ def partial_state(msg, arm, q, qd, what="set_state"):
 class Ages:
     """How old states are on arrival, whoever's clock stamped them.
 
-    The stamps' constant part is a delay where it is between 0 and `plausible` seconds, else another clock's offset (a
-    simulator that was paused); what is above the least of the last seconds is delay in any case."""
+    The least lag of the stamps behind this clock, in windows of WINDOW seconds, is a delay while it stays the same and is
+    no larger than `timeout` [s]. One that drifts (a simulator slower than time) or is large (another clock, a simulator
+    that was paused) is not; then only what comes on top of it counts."""
 
-    def __init__(self, plausible=0.1, window=2.0):
-        self.plausible, self.window = plausible, window
+    WINDOW, STEADY, DRIFT = 0.05, 10, 0.005  # [s], windows without drift, [s] of change that is none
+
+    def __init__(self, timeout=0.1):
+        self.timeout = timeout
         self.reset()
 
     def reset(self):
-        """Forget the least."""
-        self.least = self.next = math.inf
-        self.until = None
+        """Forget what was seen."""
+        self.before = self.least = math.inf  # of the last window, of this one
+        self.steady, self.until = 0, -math.inf
 
     def __call__(self, stamp, now):
         """The age [s] of a state stamped `stamp` that arrives at `now`, both [s]."""
-        raw = now - stamp
-        if self.until is None or now >= self.until or now < self.until - self.window:
-            self.least, self.next, self.until = min(self.next, raw), raw, now + self.window
-        self.least, self.next = min(self.least, raw), min(self.next, raw)
-        return raw if 0.0 <= self.least <= self.plausible else raw - self.least
+        lag = now - stamp
+        if not self.until - self.WINDOW <= now < self.until:
+            self.steady = self.steady + 1 if abs(self.least - self.before) < self.DRIFT else 0
+            self.before, self.least, self.until = self.least, lag, now + self.WINDOW
+        self.least = min(self.least, lag)
+        base = min(self.least, self.before)
+        return lag if self.steady >= self.STEADY and 0.0 <= base <= self.timeout else max(lag - base, 0.0)
