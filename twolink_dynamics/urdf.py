@@ -273,9 +273,9 @@ def _reduced_joint(robot, element, name, remarks):
     xyz = "1 0 0" if axis is None else _numbers(where, axis, "xyz", 3, "1 0 0")  # URDF's default is x
     length = math.hypot(*map(float, xyz.split()))
     if length < 1e-6:
-        raise UrdfError(f"{where}: axis ({', '.join(xyz.split())}) has no direction")
+        raise UrdfError(f"{where}: axis ({', '.join(f'{float(x):g}' for x in xyz.split())}) has no direction")
     if abs(length - 1.0) > 0.01:
-        remarks.append(f"{where}: axis ({', '.join(xyz.split())}) is not of unit length; its direction is used")
+        remarks.append(f"{where}: axis ({', '.join(f'{float(x):g}' for x in xyz.split())}) is not of unit length; its direction is used")
     ElementTree.SubElement(joint, "axis", xyz=" ".join(repr(float(x) / length) for x in xyz.split()))
     # urdf_parser_py demands every attribute of <limit>: what is absent is written as 0, which here means "no limit"
     limit = _child(element, "limit", where)
