@@ -1,4 +1,4 @@
-"""A compiled kernel as a built-in function: ``kernel(q, qd, …[, out=…])`` on NumPy vectors without any Python in between.
+"""A compiled kernel as a built-in function: ``kernel(q, qd, …[, out=…])`` on NumPy vectors, no Python in between.
 
 The entry is written in LLVM IR against Python's documented C API (METH_FASTCALL, PyObject_Type, PyTuple_GetItem, …) and
 NumPy's (PyArray_NewFromDescr and the public head of PyArrayObject, whose offset is `object.__basicsize__`). It serves
@@ -127,7 +127,8 @@ def entry(function, kernel, name):
 def _checked(value, label, position, shape, then, writeable):
     """Blocks that load argument `position` and check: exactly ndarray, float64, this shape, contiguous."""
     lines = [f"{label}:", f"  %{value}_at = getelementptr ptr, ptr %args, i64 {position}",
-             f"  %{value} = load ptr, ptr %{value}_at", f"  %{value}_type = call ptr @twolink_PyObject_Type(ptr %{value})",
+             f"  %{value} = load ptr, ptr %{value}_at",
+             f"  %{value}_type = call ptr @twolink_PyObject_Type(ptr %{value})",
              f"  call void @twolink_Py_DecRef(ptr %{value}_type)",
              f"  %{value}_ok = icmp eq ptr %{value}_type, @twolink_ndarray",
              f"  br i1 %{value}_ok, label %{value}_look, label %fallback", f"{value}_look:"]

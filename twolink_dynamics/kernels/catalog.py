@@ -8,8 +8,6 @@ import numpy as np
 from ..arm import Arm
 from ..errors import InputError, choices
 from . import model
-from .graph import Function, Graph
-from .trace import Tracer
 
 VERSION = 1  # of the traces and emitters together; part of every cache key
 PARAMETERS = "parameters"  # the run-time input of live kernels: gravity (3), then `model.base_parameters`
@@ -97,6 +95,8 @@ def trace(arm: Arm, name, live=False, frame=None, damping=None):
     frame      name of the link frame of tip_pose, jacobian, jacobian_rate; None: the tip
     damping    (n,) viscous friction of rk4_step [N m s/rad]; None: none
     """
+    from .graph import Function, Graph  # a warm start runs on cached code and needs neither
+    from .trace import Tracer
     spec = kernel(name)
     joints = model.kernel_joints(arm)
     graph = Graph()

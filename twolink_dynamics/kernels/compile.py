@@ -1,4 +1,4 @@
-"""LLVM IR to machine code through llvmlite, with a cache of object files that may be lost, foreign or broken at any time.
+"""LLVM IR to machine code through llvmlite, with a cache of object files that may be lost, foreign or broken.
 
 An entry is one file: a header, the key it was made for, the SHA-256 of the object, the object. Anything that does not
 read back exactly so is rebuilt. Files are written beside their place and renamed, so processes can race. The directory

@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
+from . import builtin
 from . import compile as compiler
-from . import builtin, llvm_source, python_source
 from .catalog import PARAMETERS, kernel, trace
 
 BLOCK = 1024  # states per pass of NumPy source, so that a few hundred temporaries stay in the cache
@@ -90,9 +90,10 @@ class LlvmKernel(KernelBase):
 
     def _code(self, piece, text):
         at = self.arm.frame(self.frame) if kernel(self.name).frame else None
-        placed = "" if at is None else f"{at.link} {at.pose.rotation.tobytes().hex()} {at.pose.translation.tobytes().hex()}"
-        friction = "" if self.damping is None else self.damping.tobytes().hex()
-        return compiler.Code(compiler.cache_key(piece, self.name, self.arm.fingerprint, self.live, placed, friction), text)
+        placed = () if at is None else (at.link, at.pose.rotation.tobytes().hex(), at.pose.translation.tobytes().hex())
+        friction = () if self.damping is None else (self.damping.tobytes().hex(),)
+        key = compiler.cache_key(piece, self.name, self.arm.fingerprint, self.live, *placed, *friction)
+        return compiler.Code(key, text)
 
     @cached_property
     def _one(self):
@@ -100,12 +101,19 @@ class LlvmKernel(KernelBase):
         entry = builtin.usable()
 
         def text():
+            from . import llvm_source  # not needed where the code comes from the cache
             kernel_text = llvm_source.one_state(self.function, "twolink_one", machine.fma)
             if not entry:
                 return llvm_source.declarations(1) + kernel_text
             return llvm_source.declarations(1) + builtin.DECLARATIONS + kernel_text + \
                 builtin.entry(self.function, "twolink_one", "twolink_entry")
         return self._code(f"one {entry and builtin.ABI}", text)
+
+    def _text(self, piece):
+        from . import llvm_source
+        machine = compiler.target()
+        body = getattr(llvm_source, piece)(self.function, f"twolink_{piece}", machine.fma, machine.width)
+        return llvm_source.declarations(1, machine.width) + body
 
     def pointer(self):
         """(address, ctypes function) of ``void(const double *q, …, double *out)``; keep this object alive."""
@@ -129,23 +137,17 @@ class LlvmKernel(KernelBase):
 
     @cached_property
     def _rows(self):
-        machine = compiler.target()
-        code = self._code("rows", lambda: llvm_source.declarations(1, machine.width) + llvm_source.rows(
-            self.function, "twolink_rows", machine.fma, machine.width))
+        code = self._code("rows", lambda: self._text("rows"))
         return code.function("twolink_rows", len(self.inputs) + 1, 1)
 
     @cached_property
     def _columns(self):
-        machine = compiler.target()
-        code = self._code("columns", lambda: llvm_source.declarations(1, machine.width) + llvm_source.columns(
-            self.function, "twolink_columns", machine.fma, machine.width))
+        code = self._code("columns", lambda: self._text("columns"))
         return code.function("twolink_columns", len(self.inputs) + 1, 2)
 
     @cached_property
     def _rollout(self):
-        machine = compiler.target()
-        code = self._code("rollout", lambda: llvm_source.declarations(1, machine.width) + llvm_source.rollout(
-            self.function, "twolink_rollout", machine.fma, machine.width))
+        code = self._code("rollout", lambda: self._text("rollout"))
         return code.function("twolink_rollout", len(self.inputs) + 1, 5)
 
     def rows(self, arrays, out, threads):
@@ -174,23 +176,26 @@ class LlvmKernel(KernelBase):
         live = [] if parameters is None else [parameters.ctypes.data]
 
         def call(start, stop):
-            function(q.ctypes.data + 8 * start * n, qd.ctypes.data + 8 * start * n, tau.ctypes.data + 8 * start * tau_row,
-                     dt.ctypes.data, *live, out.ctypes.data + 8 * start * (steps // every) * 2 * n, stop - start,
+            function(q.ctypes.data + 8 * start * n, qd.ctypes.data + 8 * start * n,
+                     tau.ctypes.data + 8 * start * tau_row, dt.ctypes.data, *live,
+                     out.ctypes.data + 8 * start * (steps // every) * 2 * n, stop - start,
                      steps, every, tau_row, tau_step)
         in_parallel(call, split(count, self.weight * steps, threads, compiler.target().width))
 
 
 class SourceKernel(KernelBase):
-    """Generated Python: scalars for one state, NumPy columns in blocks for batches (`scalar_batches`: scalars there too)."""
+    """Generated Python: scalars for one state, NumPy columns in blocks for batches."""
 
     scalar_batches = False
 
     @cached_property
     def _scalar(self):
+        from . import python_source
         return python_source.load(python_source.scalar_source(self.function, self.arm), self.name)
 
     @cached_property
     def _vector(self):
+        from . import python_source
         return python_source.load(python_source.numpy_source(self.function, self.arm), self.name)
 
     def entry(self, fallback, parameters):

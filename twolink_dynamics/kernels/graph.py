@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import cached_property
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 
@@ -257,6 +258,14 @@ class Function:
                     stack.append((node_id, True))
                     stack.extend((operand, False) for operand in reversed(key[1:]))
         return tuple(order)
+
+    @cached_property
+    def used(self):
+        """The input elements the results depend on, in order, as (name, index)."""
+        nodes = self.graph.nodes
+        needed = {operand for i in self.order for operand in nodes[i][1:]} | set(self.outputs)
+        found = {nodes[i][1:] for i in needed if nodes[i][0] == "input"}
+        return tuple((name, k) for name, size in self.inputs for k in range(size) if (name, k) in found)
 
     @property
     def counts(self):

@@ -1,7 +1,7 @@
 """The graph as LLVM IR text: one state, rows (N, n), structure of arrays (n, N), and Runge–Kutta rollouts.
 
-No flag promises the absence of NaN or infinity: what goes in bad comes out bad. `contract` lets the machine fuse a·b + c
-where it can; where it cannot, multiplications and additions are written, never a call to a software fma.
+No flag promises the absence of NaN or infinity: what goes in bad comes out bad. `contract` lets the machine fuse
+a·b + c where it can; where it cannot, multiplications and additions are written, never a call to a software fma.
 """
 from __future__ import annotations
 
@@ -162,17 +162,10 @@ def separate(function):
     return own, [(name, size) for name, size in function.inputs if name in SHARED]
 
 
-def used(function):
-    """Input elements the results depend on, as a set of (name, index)."""
-    nodes = function.graph.nodes
-    needed = {operand for i in function.order for operand in nodes[i][1:]} | set(function.outputs)
-    return {nodes[i][1:] for i in needed if nodes[i][0] == "input"}
-
-
 def one_state(function, name, fma):
     """``void name(const double *q, …, double *out)``: every input is read before the first result is written."""
     w = Writer(1, fma)
-    needed = used(function)
+    needed = set(function.used)
     values = {(a, k): w.load(f"%{a}", k) for a, size in function.inputs for k in range(size) if (a, k) in needed}
     for k, result in enumerate(w.line(function, values)):
         w.do(f"store double {result}, ptr {w.address('%out', k)}, align 8")
@@ -184,7 +177,7 @@ def rows(function, name, fma, width):
     """``void name(const double *q, …, double *out, int64 count)`` on row-major (count, n) arrays."""
     own, shared = separate(function)
     results = len(function.outputs)
-    needed = used(function)
+    needed = set(function.used)
     w = Writer(width, fma)
     values = {(a, k): w.broadcast(f"%{a}", k) for a, size in shared for k in range(size) if (a, k) in needed}
     head, w.lines = w.lines, []
@@ -273,7 +266,7 @@ def columns(function, name, fma, width):
     """``void name(const double *q, …, double *out, int64 count, int64 stride)`` on (n, stride) arrays of which the
     first `count` columns are used. The last block may overlap the one before; fewer than a block go one by one."""
     own, shared = separate(function)
-    needed = used(function)
+    needed = set(function.used)
     parts = []
     for lanes, suffix in ((width, "blocks"), (1, "single")):
         w = Writer(lanes, fma)
@@ -317,7 +310,7 @@ def rollout(function, name, fma, width):
 
 def _rollout_block(function, name, fma, width):
     n = dict(function.inputs)["q"]
-    needed = used(function)
+    needed = set(function.used)
     w = Writer(width, fma)
     _, shared = separate(function)
     shared_values = {(a, k): w.broadcast(f"%{a}", k) for a, size in shared for k in range(size) if (a, k) in needed}
@@ -344,8 +337,9 @@ def _rollout_block(function, name, fma, width):
     store = "\n".join(w.lines)
     phis = "\n".join(f"  {state[key]} = phi {w.type} [ {value}, %row ], [ {result}, %continue ]"
                      for (key, value), result in zip(first.items(), results))
-    return (f"define internal void @{name}({parameters(function, 'from', 'to', 'steps', 'every', 'tau_row', 'tau_step')}"
-            f") nounwind {{\nentry:\n{head}\n  %some = icmp slt i64 %from, %to\n  br i1 %some, label %row, label %done\n"
+    arguments = parameters(function, "from", "to", "steps", "every", "tau_row", "tau_step")
+    return (f"define internal void @{name}({arguments}) nounwind {{\nentry:\n{head}\n"
+            f"  %some = icmp slt i64 %from, %to\n  br i1 %some, label %row, label %done\n"
             f"row:\n  %r = phi i64 [ %from, %entry ], [ %r_next, %row_end ]\n{setup}\n  br label %step\n"
             f"step:\n  %s = phi i64 [ 0, %row ], [ %s_next, %continue ]\n"
             f"  %until = phi i64 [ %every, %row ], [ %until_next, %continue ]\n"

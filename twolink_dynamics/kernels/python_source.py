@@ -1,6 +1,7 @@
 """The graph as Python source: one scalar function of floats, or one function of NumPy columns."""
 from __future__ import annotations
 
+import re
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
@@ -16,17 +17,14 @@ def names(function):
     return text
 
 
-def used_inputs(function):
-    """The input elements that the results depend on, in order, as (name, index)."""
-    nodes = function.graph.nodes
-    needed = {operand for i in function.order for operand in nodes[i][1:]} | set(function.outputs)
-    found = {nodes[i][1:] for i in needed if nodes[i][0] == "input"}
-    return [(name, k) for name, size in function.inputs for k in range(size) if (name, k) in found]
+def assigned(target, value):
+    """A Python statement."""
+    return f"{target} = {value}"
 
 
-def body(function, sincos, indent="    "):
+def body(function, sincos, indent="    ", assign=assigned):
     """(lines, result texts) of the straight line; `sincos(sine name or None, cosine name or None, angle)` gives the
-    lines of a pair."""
+    lines of a pair, `assign(name, value)` a statement."""
     text, lines, count = names(function), [], 0
     for node_id, operation, *operands in function.statements():
         if operation == "sincos":
@@ -42,30 +40,35 @@ def body(function, sincos, indent="    "):
         terms = [text[i] for i in operands]
         value = f"-{terms[0]}" if operation == "neg" else f"{terms[0]} {SIGNS[operation]} {terms[1]}"
         text[node_id] = f"t{count}"
-        lines.append(f"{indent}t{count} = {value}")
+        lines.append(indent + assign(f"t{count}", value))
         count += 1
     return lines, [text[i] for i in function.outputs]
+
+
+def plain(text):
+    """Text that can neither end a comment, a string or a line."""
+    return re.sub(r"[^\x20-\x7e]", "?", text.replace("*/", "* /").replace('"', "'").replace("\\", "/"))
 
 
 def banner(function, arm):
     """Two comment lines: what this is, how much it costs and which arm it is for."""
     counts = function.counts
     trig = counts.get("sin", 0) + counts.get("cos", 0)
-    return (f"{function.name} of '{arm.name}', {function.operations} operations and {trig} sines and cosines",
-            f"arm {arm.fingerprint[:16]}, joints {', '.join(arm.joint_names)}")
+    return (plain(f"{function.name} of '{arm.name}', {function.operations} operations and {trig} sines and cosines"),
+            plain(f"arm {arm.fingerprint[:16]}, joints {', '.join(arm.joint_names)}"))
 
 
-def scalar_source(function, arm, name=None):
-    """``def name(q, qd, …)`` taking sequences of floats and returning a flat list of floats; needs only `math`."""
-    def sincos(sine, cosine, angle):
-        return ([f"{sine} = sin({angle})"] if sine else []) + ([f"{cosine} = cos({angle})"] if cosine else [])
+def _pair(sine, cosine, angle):
+    return ([f"{sine} = sin({angle})"] if sine else []) + ([f"{cosine} = cos({angle})"] if cosine else [])
 
-    lines, results = body(function, sincos)
-    head = [f"# {line}" for line in banner(function, arm)]
-    head += ["from math import cos, sin", "", "", f"def {name or function.name}({', '.join(a for a, _ in function.inputs)}):"]
-    used = used_inputs(function)
+
+def scalar_function(function, arm, name=None):
+    """``def name(q, qd, …)`` taking sequences of floats and returning a flat list of floats."""
+    lines, results = body(function, _pair)
+    head = [f"def {name or function.name}({', '.join(a for a, _ in function.inputs)}):"]
+    head += [f"    # {line}" for line in banner(function, arm)]
     for argument, size in function.inputs:
-        mine = [k for name_, k in used if name_ == argument]
+        mine = [k for name_, k in function.used if name_ == argument]
         if len(mine) == size:
             head.append(f"    {', '.join(f'{argument}{k}' for k in mine)}{',' if size == 1 else ''} = {argument}")
         else:
@@ -73,20 +76,30 @@ def scalar_source(function, arm, name=None):
     return "\n".join([*head, *lines, f"    return [{', '.join(results)}]", ""])
 
 
+def scalar_source(function, arm, name=None):
+    """`scalar_function` with its import; needs only `math`."""
+    return "from math import cos, sin\n\n\n" + scalar_function(function, arm, name)
+
+
 def numpy_source(function, arm, name=None):
     """``def name(q, qd, …, out)`` on columns: arguments (size, N), result written to out (entries, N); needs `numpy`.
 
     `parameters`, where present, is a flat sequence of numbers."""
-    def sincos(sine, cosine, angle):
-        return ([f"{sine} = sin({angle})"] if sine else []) + ([f"{cosine} = cos({angle})"] if cosine else [])
-
-    lines, results = body(function, sincos)
-    head = [f"# {line}" for line in banner(function, arm)]
+    lines, results = body(function, _pair)
     arguments = ", ".join([*(a for a, _ in function.inputs), "out"])
-    head += ["from numpy import cos, sin", "", "", f"def {name or function.name}({arguments}):"]
-    head += [f"    {argument}{k} = {argument}[{k}]" for argument, k in used_inputs(function)]
+    head = ["from numpy import cos, sin", "", "", f"def {name or function.name}({arguments}):"]
+    head += [f"    # {line}" for line in banner(function, arm)]
+    head += [f"    {argument}{k} = {argument}[{k}]" for argument, k in function.used]
     tail = [f"    out[{k}] = {result}" for k, result in enumerate(results)]
     return "\n".join([*head, *lines, *tail, "    return out", ""])
+
+
+def module(functions, arm):
+    """A Python module of scalar functions of one arm, needing only `math`."""
+    head = (f'"""Equations of motion of {plain(arm.name)!r}, generated by twolink_dynamics. SI units.\n\n'
+            f'Joint order: {plain(", ".join(arm.joint_names))}. Arguments are sequences of floats, results flat lists\n'
+            f'(matrices row by row). Arm {arm.fingerprint}.\n"""\n')
+    return "\n\n".join([head + "from math import cos, sin\n", *(scalar_function(f, arm) for f in functions)])
 
 
 def load(source, name):
@@ -94,5 +107,3 @@ def load(source, name):
     scope = {}
     exec(compile(source, f"<kernel {name}>", "exec"), scope)  # our own text of numbers and operators
     return scope[name]
-
-

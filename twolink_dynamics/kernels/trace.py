@@ -11,8 +11,22 @@ from __future__ import annotations
 from functools import cached_property
 
 from ..arm import ROOT
-from .algebra import (NOTHING, ZERO, apply, cross, curl, dot, matrix_plus, minus, outer, plus, product, symmetric_from,
-                      times, transposed)
+from .algebra import (
+    NOTHING,
+    ZERO,
+    apply,
+    cross,
+    curl,
+    dot,
+    matrix_plus,
+    minus,
+    outer,
+    plus,
+    product,
+    symmetric_from,
+    times,
+    transposed,
+)
 from .graph import cosine, sine
 
 Z = (0.0, 0.0, 1.0)
