@@ -14,7 +14,6 @@ import numpy as np
 from .control.joint_trajectory import TrajectoryPoint
 from .dynamics import Dynamics
 from .errors import InputError, choices
-from .motion import plan_motion
 
 MOVING, STEADY = 1e-2, 1e-3  # [rad or m] tracking error allowed while moving, and at rest
 BALANCE = 1e-5  # energy left over, relative to the largest energy that moved
@@ -73,12 +72,12 @@ class Record:
 
 @dataclass(frozen=True)
 class Scenario:
-    """urdf: a shipped name; simulator, dynamics: parameters; script(arm, length) -> actions; verdict(arm, record, length)
+    """urdf: a shipped name; simulator, dynamics: parameters; script(arm, length) -> actions, or PLANNED; verdict(arm, record, length)
     -> checks; length: seconds it takes."""
 
     name: str
     description: str
-    script: Callable
+    script: Callable | str
     verdict: Callable
     length: float = 5.0
     urdf: str = "twolink"
@@ -114,9 +113,7 @@ def tip_at(arm, q):
 
 
 # -- tracking --------------------------------------------------------------------------------------------------------------
-def _tracking_script(arm, length):
-    motion = plan_motion(arm, max(length - 2.0, 1.0))
-    return [Action(0.5, "trajectory", {"joints": arm.joint_names, "points": motion.points})]
+PLANNED = "planned"  # instead of a script: a motion planned for the arm, with its start pose and gains
 
 
 def tracking_checks(arm, record, length, stuck=0.0):
@@ -230,7 +227,7 @@ _IMPEDANCE = {"controller": "impedance", "damping_ratio": 1.0}
 _BENT = {"initial_positions": list(BENT)}
 
 SCENARIOS = {scenario.name: scenario for scenario in (
-    Scenario("tracking", "a joint trajectory, followed by computed torque", _tracking_script, tracking_checks),
+    Scenario("tracking", "a joint trajectory, followed by computed torque", PLANNED, tracking_checks),
     Scenario("push", "impedance: a shove of the tip deflects it by K⁻¹F, and it comes back",
              lambda arm, length: [Action(1.0, "wrench", {"force": tuple(PUSH), "seconds": 2.4})], _push_verdict, 6.0,
              simulator=_BENT, dynamics={**_IMPEDANCE, "stiffness": [PUSH_K] * 3 + [0.0] * 3}),
@@ -240,7 +237,7 @@ SCENARIOS = {scenario.name: scenario for scenario in (
                         "contact.normal": [-1.0, 0.0, 0.0]},
              dynamics={**_IMPEDANCE, "stiffness": [WALL_K] * 3 + [0.0] * 3}),
     Scenario("flexible", "springs in the joints: they twist by the torque over K while the links follow",
-             _tracking_script, _flexible_verdict, 6.0,
+             PLANNED, _flexible_verdict, 6.0,
              simulator={"flexible.stiffness": [FLEXIBLE_K], "flexible.damping": [4.0], "rotor.inertia": [0.02]},
              dynamics={"rotor.inertia": [0.02]}),
     Scenario("payload", "a load the model does not know, then the model is told", _payload_script, _payload_verdict, 5.0,

@@ -27,6 +27,8 @@ def add_arguments(parser):
                         help="above 1000: the law runs inside the simulator's loop at this rate")
     parser.add_argument("--record", metavar="FILE", help="write t, q, qd and torque to a CSV file")
     parser.add_argument("--two-processes", action="store_true", help="simulator and dynamics in processes of their own")
+    parser.add_argument("--attach", action="store_true", help="start no nodes: play to those that run already")
+    parser.add_argument("--namespace", default="", help="namespace of the nodes (with --attach)")
     parser.add_argument("--hidden-payload", type=float, default=0.0, metavar="KG",
                         help="hang a load on the simulated arm that the controller does not know (it must fail the verdict)")
     parser.add_argument("--port", type=int, default=8080, help="port of the viewer's web page")
@@ -42,8 +44,9 @@ def run(args):
     if args.two_processes and args.loop_rate > 1000.0:
         raise InputError("--loop-rate above 1000 needs one process: leave --two-processes out")
     from ..nodes.session import play
-    show = prepare(args)
-    monitor, ended = play(show.monitor, show.simulator, show.dynamics, args.two_processes, show.extra)
+    mode = "attach" if args.attach else "two processes" if args.two_processes else "composed"
+    show = Show(args)
+    monitor, ended = play(show.monitor, show.simulator, show.dynamics, mode, show.extra)
     if args.record:
         record_csv(args.record, show.arm, monitor.record)
     if monitor.t is None or not show.judged(monitor.t):
@@ -53,18 +56,13 @@ def run(args):
     return 130 if ended == signal.SIGINT else 0 if good else 1
 
 
-def prepare(args):
-    """Everything that is decided before ROS starts."""
-    return Show(args)
-
-
 class Show:
     """The arm, the scenario, both nodes' parameters and the script, from the command line's arguments."""
 
     def __init__(self, args):
         from ..motion import plan_motion
         from ..resources import find_urdf
-        from ..scenarios import scenario
+        from ..scenarios import PLANNED, Action, scenario
         from ..urdf import load_urdf
         self.scenario = scenario(args.scenario)
         self.path = str(find_urdf(args.urdf or self.scenario.urdf))
@@ -80,11 +78,16 @@ class Show:
         self.simulator = {**common, "command_timeout": 1.0, **self.scenario.simulator}
         self.dynamics = {**common, "state_timeout": 1.0, "loop_rate": args.loop_rate, **self.scenario.dynamics}
         self.stuck = np.zeros(self.arm.n)
-        if self.scenario.name in ("tracking", "flexible"):
-            motion = plan_motion(self.arm, max(self.script_length - 2.0, 1.0))
+        if self.scenario.script == PLANNED:
+            start = np.clip(np.zeros(self.arm.n), self.arm.lower, self.arm.upper) if args.attach else None
+            motion = plan_motion(self.arm, max(self.script_length - 2.0, 1.0), start)
             self.simulator["initial_positions"] = motion.q0.tolist()
             self.dynamics |= {"kp": motion.kp.tolist(), "kd": motion.kd.tolist(), "friction_compensation": True}
             self.stuck = motion.stuck
+            self.actions = [Action(0.5, "trajectory", {"joints": self.arm.joint_names, "points": motion.points})]
+        else:
+            self.actions = self.scenario.script(self.arm, self.script_length)
+        self.namespace = args.namespace
         if args.controller:
             self.dynamics["controller"] = args.controller
         if args.hidden_payload:
@@ -100,8 +103,7 @@ class Show:
     def monitor(self):
         """The Monitor, once rclpy runs."""
         from ..nodes.monitor import Monitor
-        actions = self.scenario.script(self.arm, self.script_length)
-        return Monitor(self.arm, actions, self.length, line,
+        return Monitor(self.arm, self.actions, self.length, line, namespace=self.namespace,
                        repeat=self.script_length if self.length is None else None)
 
     def judged(self, t):

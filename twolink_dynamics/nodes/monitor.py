@@ -29,8 +29,8 @@ class Monitor(Node):
     Times are seconds of the joint states' stamps since the script began, so that a slow machine changes no verdict.
     """
 
-    def __init__(self, arm, actions, length, line=None, repeat=None):
-        super().__init__("monitor")
+    def __init__(self, arm, actions, length, line=None, repeat=None, namespace=""):
+        super().__init__("monitor", namespace=namespace)
         self.arm, self.length, self.line, self.repeat = arm, length, line, repeat
         self.record, self.rates = Record(), {}
         self._actions = sorted(actions, key=lambda action: action.at)

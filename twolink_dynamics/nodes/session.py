@@ -63,24 +63,25 @@ def end_processes(processes):
             process.wait()
 
 
-def play(make_monitor, simulator, dynamics, two_processes=False, extra=()):
+def play(make_monitor, simulator, dynamics, mode="composed", extra=()):
     """Run both nodes and a Monitor until it has finished; returns (monitor, signal that ended it or None).
 
-    make_monitor() -> Monitor; simulator, dynamics: {parameter: value}; extra: (module, parameters) of more processes.
+    mode: 'composed', 'two processes', or 'attach' to nodes that run already; make_monitor() -> Monitor; simulator, dynamics: {parameter: value}; extra: (module, parameters) of more processes.
     Raises TwolinkError when a node does not come up or goes away.
     """
-    private_domain()
+    if mode != "attach":
+        private_domain()
     nodes, processes = [], []
     with Stop() as stop:
         try:
             initialise([])
             processes += [start_process(module, parameters) for module, parameters in extra]
-            if two_processes:
+            watched = []
+            if mode == "two processes":
                 watched = [start_process("simulator_node", simulator), start_process("dynamics_node", dynamics)]
                 processes += watched
-            else:
+            elif mode == "composed":
                 from .composed import compose
-                watched = []
                 nodes += compose(simulator, dynamics)
             monitor = make_monitor()
             nodes.append(monitor)
@@ -91,7 +92,7 @@ def play(make_monitor, simulator, dynamics, two_processes=False, extra=()):
                     raise TwolinkError("a node ended before the demonstration did")
                 if monitor.t is None and time.monotonic() > deadline:
                     raise TwolinkError(f"the nodes were not heard of within {PATIENCE:g} s "
-                                       f"(ROS_DOMAIN_ID {os.environ['ROS_DOMAIN_ID']})")
+                                       f"(ROS_DOMAIN_ID {os.environ.get('ROS_DOMAIN_ID', '0')})")
                 return stop.signal is not None or monitor.finished
             spin(nodes, until)
             return monitor, stop.signal

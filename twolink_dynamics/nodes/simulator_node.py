@@ -187,7 +187,7 @@ class SimulatorNode(ArmNode):
             return
         try:
             force, torque, frame = conversion.wrench(msg, self.parameters["frame_prefix"], self.arm)
-            self.sim.set_external_wrench(force, torque, frame=frame)
+            self.sim.set_external_wrench(force, torque, axes=None if frame == self.arm.root else frame)
         except TwolinkError as error:
             self.reporter.reject("external_wrench", error)
             return
