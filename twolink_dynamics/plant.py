@@ -94,9 +94,11 @@ class Mechanism:
         self.has_stops = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
         self.motor_inertia = self.arm.gear_ratio**2 * self.arm.rotor_inertia
         self._base = self.arm if self.rigid else self.arm.with_joints(rotor_inertia=0.0)
+        self._own = Dynamics(self._base)
+        self._live = None  # made when gravity or payload first change
         self.restore()
-        self.constraints = ConstraintSet(self._base, plant.constraints) if plant.constraints else None
-        self.contact = plant.contact.bind(self._base) if plant.contact is not None else None
+        self.constraints = ConstraintSet(self._own, plant.constraints) if plant.constraints else None
+        self.contact = plant.contact.bind(self._own) if plant.contact is not None else None
 
     # -- live changes ----------------------------------------------------------------------------------------------
     def restore(self):
@@ -104,25 +106,28 @@ class Mechanism:
         self.gravity = self._base.gravity
         self.payload = None
         self.wrench = None
-        self._rebuild()
+        self.dynamics = self._own
 
     def set_gravity(self, gravity):
-        self.gravity = frozen(gravity, (3,), "gravity")
-        self._rebuild()
+        """Gravity (3,) [m/s²], root frame."""
+        gravity = frozen(gravity, (3,), "gravity")
+        self._run_live().set_gravity(gravity)
+        self.gravity = gravity
 
     def set_payload(self, mass, com, inertia):
-        if mass or np.any(inertia):
-            self._base.with_payload(mass, com, inertia)  # refuses what cannot be
-            self.payload = (mass, com, inertia)
-        else:
-            self.payload = None
-        self._rebuild()
+        """The tip's payload, in place of the last one."""
+        self._run_live().set_payload(mass, com, inertia)
+        self.payload = (mass, com, inertia)
 
-    def _rebuild(self):
-        arm = self._base.with_gravity(self.gravity)
-        if self.payload is not None:
-            arm = arm.with_payload(*self.payload)
-        self.dynamics = Dynamics(arm)
+    def _run_live(self):
+        """The Dynamics whose gravity and payload can change, from now on in use."""
+        if self._live is None:
+            self._live = Dynamics(self._base, live=True)
+        if self.dynamics is not self._live:
+            self._live.set_gravity(self.gravity)
+            self._live.set_payload(*(self.payload or (0.0,)))
+            self.dynamics = self._live
+        return self._live
 
     def set_wrench(self, force, torque, frame, point, axes):
         """See Simulation.set_external_wrench."""

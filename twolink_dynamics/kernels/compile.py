@@ -17,6 +17,7 @@ from pathlib import Path
 from .catalog import VERSION
 
 MAGIC = b"twolink kernel 1\n"
+EMITTER = ("algebra", "builtin", "catalog", "compile", "graph", "llvm_source", "model", "sincos", "trace")
 _lock = threading.Lock()
 
 
@@ -77,10 +78,22 @@ def cache_directory():
     return Path(base) / "twolink_dynamics"
 
 
+@lru_cache(maxsize=None)
+def emitter_version():
+    """VERSION and a digest of the sources that shape machine code, so that no edit of them meets old objects."""
+    digest = hashlib.sha256()
+    for name in EMITTER:
+        try:
+            digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+        except OSError:  # in a zip file: the version has to do
+            pass
+    return f"{VERSION} {digest.hexdigest()[:16]}"
+
+
 def cache_key(*parts):
     """The key of an object: everything its machine code depends on."""
     machine = target()
-    return "\n".join([f"emitter {VERSION}", machine.version, machine.triple, machine.cpu, machine.features,
+    return "\n".join([f"emitter {emitter_version()}", machine.version, machine.triple, machine.cpu, machine.features,
                       *map(str, parts)]).encode()
 
 
