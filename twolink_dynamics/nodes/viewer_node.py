@@ -8,18 +8,18 @@ from ..errors import TwolinkError
 from ..viewer.feed import Feed
 from .base import ArmNode, run
 from .viewer_actions import RosActions
+from .viewer_scenarios import ScenarioRunner, menu
 from .viewer_topics import FeedTopics
 
 
 class ViewerNode(ArmNode):
-    """Serves the web page on http://127.0.0.1:8080 (a busy port moves on; the one in use is logged and, with the
-    address, the parameter `url`).
+    """Serves the web page on http://127.0.0.1:8080 (a busy port moves on to the next free one, the log tells which).
 
     Parameters      robot_description, urdf, tip, frame_prefix; host, port, rate, open_browser, simulator, dynamics
     Subscribes      joint_states, external_wrench, target_pose, <simulator>/energy/…, <simulator>/contact_wrench,
                     <dynamics>/reference, tracking_error, torque/…, /diagnostics, /parameter_events
     Publishes       target_pose (PoseStamped; orientation all zero: position only), external_wrench (WrenchStamped,
-                    root axes, zero on release)
+                    root axes, zero on release), joint_trajectory and <simulator>/set_state for scenarios
     Calls           <simulator>/pause, step, reset; <dynamics>/enable, hold; both nodes' parameter services
     """
 
@@ -34,11 +34,10 @@ class ViewerNode(ArmNode):
         names = {"simulator": p["simulator"], "dynamics": p["dynamics"]}
         self.feed = Feed(arm)
         self.topics = FeedTopics(self, self.feed, names, p["frame_prefix"], self.reporter)
-        runner, menu = self._scenarios(names)
-        self.actions = RosActions(self, self.feed, names, p["frame_prefix"] + arm.root, needed_parameters(), runner)
-        if runner is not None:
-            runner.actions = self.actions
-        self.page = Page(arm, self.feed, self.actions, self._source, menu, p["host"], p["port"])
+        self.runner = ScenarioRunner(self, self.feed, p["simulator"])
+        self.actions = RosActions(self, self.feed, names, p["frame_prefix"] + arm.root, needed_parameters(), self.runner)
+        self.runner.actions = self.actions
+        self.page = Page(arm, self.feed, self.actions, self._source, menu(arm), p["host"], p["port"])
         self.period = 1.0 / p["rate"]
         self._next_discovery = 0.0
         self.due = time.perf_counter()
@@ -50,9 +49,6 @@ class ViewerNode(ArmNode):
         self._source = source  # the page draws the same text
         super()._take_arm(source)
 
-    def _scenarios(self, names):
-        return None, ()
-
     def apply(self, values, names):
         if self.page is not None and "rate" in names:
             self.period = 1.0 / values["rate"]
@@ -63,6 +59,7 @@ class ViewerNode(ArmNode):
             return
         self.topics.look()
         self.actions.update()
+        self.runner.tick()
         if now >= self._next_discovery:
             self._next_discovery = now + 0.5
             self.actions.discover()

@@ -33,7 +33,7 @@ class Interaction:
         self.mode = MODES[0]
         self.moving = False
         self.cursor = None  # while pulling
-        self.on_mode = lambda: None
+        self.on_mode = self.on_move = lambda: None  # told of a new mode, of a moved target
         self._offset = np.zeros(3)
         self._gizmo = None
         self._pulling = threading.Lock()  # a force sent after the release would stay on
@@ -55,6 +55,7 @@ class Interaction:
             self.moving = True
             position = np.array(self._gizmo.position)
             self.scene.target.position = position
+            self.on_move()
             self.actions.target(position, geometry.rotation_of_quaternion(self._gizmo.wxyz))
 
     def switch(self, mode=None):
@@ -79,6 +80,7 @@ class Interaction:
         self.scene.target.position = position
         if self._gizmo is not None:
             self._gizmo.position = position
+        self.on_move()
         self.actions.target(np.asarray(position, float))
 
     def _under(self, event):

@@ -194,6 +194,12 @@ class Panels:
         self.interaction.on_mode = mode_changed
         mode_changed()
 
+        def target_moved():  # only impedance follows a target
+            key = ("dynamics", "controller")
+            if self.feed.parameters.get(key, "impedance") != "impedance" and key not in self._busy:
+                self.send(*key, "impedance", lambda: self.actions.target(np.array(self.scene.target.position)))
+        self.interaction.on_move = target_moved
+
     def _keys(self):
         toggle = self.interaction.switch
         for label, key, act in (("Switch between moving the target and pushing the tip", "space", toggle),
@@ -215,8 +221,9 @@ class Panels:
         """Calls a service; its refusal is shown."""
         self.actions.press(name, lambda text: self.say(text and f"{name}: {text}", bool(text)))
 
-    def send(self, node, name, value):
-        """Sets a parameter. While one value is on its way only the newest next one is kept."""
+    def send(self, node, name, value, then=lambda: None):
+        """Sets a parameter, and does `then` when it was taken. While one value is on its way only the newest next one
+        is kept."""
         key = (node, name)
         if key in self._busy:
             self._busy[key] = value
@@ -231,6 +238,7 @@ class Panels:
             else:
                 self.feed.parameters[key] = value
                 self.say("")
+                then()
             if waiting is not None:
                 self.send(node, name, waiting)
         self.actions.set(node, name, value, done)
