@@ -19,7 +19,7 @@ def solve_boxed(D, b, lower, upper, what="contact and friction"):
     Raises SimulationError if 50 + 10·2^min(k, 8) pivots do not end it.
     """
     k = len(b)
-    D = D + 1e-12 * max(float(np.trace(D)) / k, 1e-300) * np.eye(k)
+    exact, D = D, D + 1e-12 * max(float(np.trace(D)) / k, 1e-300) * np.eye(k)
     scale = np.abs(b).max()
     w_tolerance = 1e-11 * scale
     state = np.zeros(k, int)
@@ -29,8 +29,9 @@ def solve_boxed(D, b, lower, upper, what="contact and friction"):
         p = np.where(state < 0, lower, np.where(state > 0, upper, 0.0))
         if free.any():
             inner = np.flatnonzero(free)
-            p[inner] = np.linalg.solve(D[np.ix_(inner, inner)], -(b + D[:, ~free] @ p[~free])[inner])
-        w = D @ p + b
+            for _ in range(2):  # the second pass takes the added diagonal's error away again
+                p[inner] -= np.linalg.solve(D[inner[:, None], inner], (b + exact @ p)[inner])
+        w = exact @ p + b
         slack = 1e-11 * (np.abs(p) + scale / np.diagonal(D))
         under, over = free & (p < lower - slack), free & (p > upper + slack)
         loose = ((state < 0) & (w < -w_tolerance)) | ((state > 0) & (w > w_tolerance))

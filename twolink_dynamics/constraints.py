@@ -1,6 +1,6 @@
 """Equality constraints held by Lagrange multipliers: φ(q) = 0, so J_c q̈ + J̇_c q̇ = 0, with J_cᵀ λ acting on the arm.
 
-Every constraint has one interface: `name`, `bind(arm) -> Bound` with φ, J_c, J̇_c q̇ and the meaning of λ. A set of
+Every constraint has one interface: `name`, `bind(dynamics) -> Bound` with φ, J_c, J̇_c q̇ and the meaning of λ. A set of
 constraints keeps only the directions the arm can reach, so that a planar arm pinned in space gets two rows, not three.
 """
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import Callable, NamedTuple
 
 import numpy as np
 
-from . import kinematics
 from .arm import frozen
 from .errors import InputError, ModelError, SimulationError
 
@@ -40,6 +39,12 @@ def unit(vector, what):
     return vector / length
 
 
+def resolve(arm, frame):
+    """The name to ask Dynamics for: None for the tip, which it serves fastest; raises ModelError on an unknown link."""
+    name = arm.frame(frame).name
+    return None if name == arm.tip else name
+
+
 def across(direction):
     """(2, 3) two unit vectors at right angles to a unit vector and to each other."""
     helper = np.eye(3)[int(np.argmin(np.abs(direction)))]
@@ -53,11 +58,11 @@ class _Tip:
 
     frame: str | None = None
 
-    def _bind_rows(self, arm, N, point):
-        frame = arm.frame(self.frame).name
-        return Bound(phi=lambda q: N @ (kinematics.frame_pose(arm, q, frame)[1] - point),
-                     jacobian=lambda q: N @ kinematics.jacobian(arm, q, frame)[:3],
-                     rate=lambda q, qd: N @ kinematics.jacobian_rate(arm, q, qd, frame)[:3],
+    def _bind_rows(self, dynamics, N, point):
+        frame = resolve(dynamics.arm, self.frame)
+        return Bound(phi=lambda q: N @ (dynamics.tip_pose(q, frame)[1] - point),
+                     jacobian=lambda q: N @ dynamics.jacobian(q, frame)[:3],
+                     rate=lambda q, qd: N @ dynamics.jacobian_rate(q, qd, frame)[:3],
                      force=lambda q, lam: lam @ N)
 
 
@@ -70,8 +75,8 @@ class TipOnLine(_Tip):
     frame: str | None = None
     name: str = "tip on line"
 
-    def bind(self, arm):
-        return self._bind_rows(arm, across(unit(self.direction, f"{self.name}: direction")),
+    def bind(self, dynamics):
+        return self._bind_rows(dynamics, across(unit(self.direction, f"{self.name}: direction")),
                                frozen(self.point, (3,), f"{self.name}: point"))
 
 
@@ -84,8 +89,8 @@ class TipOnPlane(_Tip):
     frame: str | None = None
     name: str = "tip on plane"
 
-    def bind(self, arm):
-        return self._bind_rows(arm, unit(self.normal, f"{self.name}: normal")[None],
+    def bind(self, dynamics):
+        return self._bind_rows(dynamics, unit(self.normal, f"{self.name}: normal")[None],
                                frozen(self.point, (3,), f"{self.name}: point"))
 
 
@@ -97,8 +102,8 @@ class TipPinned(_Tip):
     frame: str | None = None
     name: str = "tip pinned"
 
-    def bind(self, arm):
-        return self._bind_rows(arm, np.eye(3), frozen(self.point, (3,), f"{self.name}: point"))
+    def bind(self, dynamics):
+        return self._bind_rows(dynamics, np.eye(3), frozen(self.point, (3,), f"{self.name}: point"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,15 +117,15 @@ class TipAtDistance:
     frame: str | None = None
     name: str = "tip at distance"
 
-    def bind(self, arm):
-        frame = arm.frame(self.frame).name
+    def bind(self, dynamics):
+        frame = resolve(dynamics.arm, self.frame)
         centre = frozen(self.point, (3,), f"{self.name}: point")
         distance = float(self.distance)
         if not (np.isfinite(distance) and distance > 0.0):
             raise InputError(f"{self.name}: distance {self.distance!r} must be positive and finite")
 
         def away(q):
-            offset = kinematics.frame_pose(arm, q, frame)[1] - centre
+            offset = dynamics.tip_pose(q, frame)[1] - centre
             length = np.linalg.norm(offset)
             if length == 0.0:
                 raise SimulationError(f"{self.name}: the tip is at the centre {centre.tolist()}, no direction to it")
@@ -128,12 +133,12 @@ class TipAtDistance:
 
         def rate(q, qd):
             direction, length = away(q)
-            v = kinematics.jacobian(arm, q, frame)[:3] @ qd
+            v = dynamics.jacobian(q, frame)[:3] @ qd
             along = direction @ v
-            return np.array([direction @ kinematics.jacobian_rate(arm, q, qd, frame)[:3] + (v @ v - along**2) / length])
+            return np.array([direction @ dynamics.jacobian_rate(q, qd, frame)[:3] + (v @ v - along**2) / length])
 
         return Bound(phi=lambda q: np.array([away(q)[1] - distance]),
-                     jacobian=lambda q: (away(q)[0] @ kinematics.jacobian(arm, q, frame)[:3])[None],
+                     jacobian=lambda q: (away(q)[0] @ dynamics.jacobian(q, frame)[:3])[None],
                      rate=rate, force=lambda q, lam: lam[0] * away(q)[0])
 
 
@@ -147,25 +152,19 @@ class CoincidentTips:
     second: str
     name: str = "coincident tips"
 
-    def bind(self, arm):
-        first, second = arm.frame(self.first).name, arm.frame(self.second).name
+    def bind(self, dynamics):
+        first, second = resolve(dynamics.arm, self.first), resolve(dynamics.arm, self.second)
         if first == second:
-            raise InputError(f"{self.name}: both are link '{first}'")
-
-        def difference(function, *state):
-            return function(arm, *state, first), function(arm, *state, second)
+            raise InputError(f"{self.name}: both are link '{self.first}'")
 
         def phi(q):
-            (_, a), (_, b) = difference(kinematics.frame_pose, q)
-            return a - b
+            return dynamics.tip_pose(q, first)[1] - dynamics.tip_pose(q, second)[1]
 
         def jacobian(q):
-            a, b = difference(kinematics.jacobian, q)
-            return a[:3] - b[:3]
+            return dynamics.jacobian(q, first)[:3] - dynamics.jacobian(q, second)[:3]
 
         def rate(q, qd):
-            a, b = difference(kinematics.jacobian_rate, q, qd)
-            return a[:3] - b[:3]
+            return dynamics.jacobian_rate(q, qd, first)[:3] - dynamics.jacobian_rate(q, qd, second)[:3]
 
         return Bound(phi, jacobian, rate, force=lambda q, lam: lam)
 
@@ -180,7 +179,8 @@ class CoupledJoints:
     offset: float = 0.0
     name: str = "coupled joints"
 
-    def bind(self, arm):
+    def bind(self, dynamics):
+        arm = dynamics.arm
         i, j = arm.index(self.follower), arm.index(self.leader)
         if i == j:
             raise InputError(f"{self.name}: joint '{self.follower}' cannot follow itself")
@@ -198,15 +198,15 @@ class ConstraintSet:
     Raises InputError where a constraint is not one; ModelError where nothing of a constraint can be moved or one says
     again what others say; whether they can hold together is found when a pose is assembled."""
 
-    def __init__(self, arm, constraints):
-        self.arm = arm
+    def __init__(self, dynamics, constraints):
+        arm = self.arm = dynamics.arm
         self.constraints = tuple(constraints)
         self.bound = []
         for constraint in self.constraints:
             if not hasattr(constraint, "bind"):
                 raise InputError(f"constraints: {type(constraint).__name__} is none of TipOnLine, TipOnPlane, "
                                  "TipAtDistance, CoincidentTips, TipPinned, CoupledJoints")
-            self.bound.append(constraint.bind(arm))
+            self.bound.append(constraint.bind(dynamics))
         names = [constraint.name for constraint in self.constraints]
         self.names = [name if names.count(name) == 1 else f"{name} {1 + names[:i].count(name)}"
                       for i, name in enumerate(names)]

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import kinematics
 from .arm import frozen
-from .constraints import REACH, across, unit
+from .constraints import REACH, across, resolve, unit
 from .errors import InputError, ModelError
 
 TOUCHING = 1e-9  # [m] a gap smaller than this is contact
@@ -33,23 +32,24 @@ class Plane:
         if not (np.isfinite(self.friction) and self.friction >= 0.0):
             raise InputError(f"contact plane: friction {self.friction!r} must be finite and not negative")
 
-    def bind(self, arm):
+    def bind(self, dynamics):
         """This plane for one arm; raises ModelError where no joint moves the tip along the normal."""
-        return TipContact(arm, self)
+        return TipContact(dynamics, self)
 
 
 class TipContact:
     """A Plane and an arm: gap, and rows of the tip's velocity along the normal and the reachable tangents (t of them)."""
 
-    def __init__(self, arm, plane):
-        self.arm = arm
+    def __init__(self, dynamics, plane):
+        arm = dynamics.arm
+        self.dynamics = dynamics
         self.plane = plane
-        self.frame = arm.frame(plane.frame).name
+        self.frame = resolve(arm, plane.frame)
         poses = np.random.default_rng(9).uniform(-2.0, 2.0, (7, arm.n))
-        samples = np.concatenate([kinematics.jacobian(arm, q, self.frame)[:3] for q in poses], axis=1)
+        samples = np.concatenate([dynamics.jacobian(q, self.frame)[:3] for q in poses], axis=1)
         scale = max(1.0, np.linalg.norm(samples))
         if np.linalg.norm(plane.normal @ samples) <= REACH * scale:
-            raise ModelError(f"contact plane: no joint moves '{self.frame}' along the normal {plane.normal.tolist()}")
+            raise ModelError(f"contact plane: no joint moves '{arm.frame(plane.frame).name}' along the normal {plane.normal.tolist()}")
         tangents = across(plane.normal)
         U, values, _ = np.linalg.svd(tangents @ samples)
         self.tangents = U[:, values > REACH * scale].T @ tangents  # (t, 3)
@@ -57,7 +57,7 @@ class TipContact:
 
     def position(self, q):
         """(3,) the touching point [m], root frame."""
-        return kinematics.frame_pose(self.arm, q, self.frame)[1]
+        return self.dynamics.tip_pose(q, self.frame)[1]
 
     def gap(self, q):
         """Distance from the plane [m], negative inside."""
@@ -65,8 +65,8 @@ class TipContact:
 
     def rows(self, q):
         """(1 + t, n) Jacobian along the normal, then the tangents."""
-        return self.axes @ kinematics.jacobian(self.arm, q, self.frame)[:3]
+        return self.axes @ self.dynamics.jacobian(q, self.frame)[:3]
 
     def rates(self, q, qd):
         """(1 + t,) J̇ q̇."""
-        return self.axes @ kinematics.jacobian_rate(self.arm, q, qd, self.frame)[:3]
+        return self.axes @ self.dynamics.jacobian_rate(q, qd, self.frame)[:3]

@@ -44,7 +44,7 @@ def compliance(A, locked, E):
     m = len(A)
     W = np.zeros((m, m))
     free = np.arange(m) if locked is None else np.flatnonzero(~locked)
-    W[np.ix_(free, free)] = np.linalg.inv(A[np.ix_(free, free)]) if free.size else 0.0
+    W[free[:, None], free] = np.linalg.inv(A[free[:, None], free]) if free.size else 0.0
     if E is None or not len(E):
         return W, np.zeros((m, 0))
     WE = W @ E.T
@@ -130,10 +130,10 @@ def settle(mech, x, u, effort, braked, before, forced=()):
     offset = mech.m - mech.n
     sign = np.sign(drive) * mech.dry if mech.has_dry else mech.no_sign
     boxes = {}
-    if mech.has_dry and not braked:
+    if mech.has_dry and not braked and 0.0 in drive.tolist():
         for i in np.flatnonzero(mech.dry & (drive == 0.0)).tolist():
             boxes[i + offset] = (-mech.friction.static[i], mech.friction.static[i])
-    if mech.has_stops:
+    if mech.has_stops and not mech.inside(x):
         q = x[:mech.n]
         for side, reached in ((1, q >= mech.upper), (-1, q <= mech.lower)):
             if reached.any():
@@ -186,7 +186,7 @@ def settle(mech, x, u, effort, braked, before, forced=()):
 def impact_due(mech, x, u):
     """Whether a stop or the contact is being run into."""
     q, qd = x[:mech.n], u[:mech.n]
-    if mech.has_stops and (((q >= mech.upper) & (qd > 0.0)) | ((q <= mech.lower) & (qd < 0.0))).any():
+    if mech.has_stops and not mech.inside(x) and (((q >= mech.upper) & (qd > 0.0)) | ((q <= mech.lower) & (qd < 0.0))).any():
         return True
     return (mech.contact is not None and mech.contact.gap(q) <= TOUCHING
             and float((mech.contact.rows(q) @ qd)[0]) < -SLOW)
@@ -252,7 +252,7 @@ def held_acceleration(mech, x, u, effort, modes):
     if not free.size and not rows:
         return a, lost, pushed, lam, normal
     right = (f - mech.bias(x, u))[free]
-    A = mech.mass(x)[np.ix_(free, free)]
+    A = mech.mass(x)[free[:, None], free]
     if rows:
         G, C, gamma = np.concatenate(rows)[:, free], np.concatenate(columns)[:, free], np.concatenate(gamma)
         both = np.linalg.solve(A, np.column_stack([right, C.T])) if free.size else np.zeros((0, 1 + len(C)))

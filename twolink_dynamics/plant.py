@@ -92,6 +92,7 @@ class Mechanism:
         self.lower = self.arm.lower if plant.stops else np.full(self.n, -np.inf)
         self.upper = self.arm.upper if plant.stops else np.full(self.n, np.inf)
         self.has_stops = bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+        self._bounds = list(zip(self.lower.tolist(), self.upper.tolist()))
         self.motor_inertia = self.arm.gear_ratio**2 * self.arm.rotor_inertia
         self._base = self.arm if self.rigid else self.arm.with_joints(rotor_inertia=0.0)
         self._own = Dynamics(self._base)
@@ -232,6 +233,13 @@ class Mechanism:
             return float(kinetic), float(potential), 0.0
         return (float(kinetic) + 0.5 * float(u[n:] @ (self.motor_inertia * u[n:])), float(potential),
                 self.flexible.energy(x[:n], x[n:]))
+
+    def inside(self, x):
+        """Whether every joint is strictly between its stops."""
+        for value, (low, high) in zip(x.tolist(), self._bounds):
+            if not low < value < high:
+                return False
+        return True
 
     # -- how fast is it ----------------------------------------------------------------------------------------------
     def fastest_mode(self):

@@ -3,19 +3,23 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from .errors import InputError
 
 
-class Measurement(NamedTuple):
-    """When it was taken t [s], q (n,) [rad or m], qd (n,) [rad/s or m/s]."""
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """When it was taken t [s], q (n,) [rad or m], qd (n,) [rad/s or m/s]; unpacks as ``q, qd``."""
 
     t: float
     q: np.ndarray
     qd: np.ndarray
+
+    def __iter__(self):
+        return iter((self.q, self.qd))
 
 
 class Sensors:

@@ -48,6 +48,10 @@ class Simulation:
         self._mech = Mechanism(self.plant)
         self._limit = self.arm.effort_limit if self.plant.effort_limits else np.full(self.n, np.inf)
         self._choose_substeps()
+        mech = self._mech
+        self._kernel = None
+        self._plain = (method == "rk4" and mech.rigid and not (mech.damped or mech.has_dry or self.arm.damping.any())
+                       and mech.constraints is None and mech.contact is None)
         self._initial = (frozen(np.zeros(self.n) if q is None else q, (self.n,), "q"),
                          frozen(np.zeros(self.n) if qd is None else qd, (self.n,), "qd"))
         self.reset()
@@ -275,6 +279,8 @@ class Simulation:
     def _advance(self, effort):
         x, u = self._x, self._u
         self._resting = None
+        if self._plain and self._mech.wrench is None and not self._braked and self._plain_step(x, u, effort):
+            return
         for _ in range(self.substeps):
             x, u = self._substep(x, u, effort, self._h)
         if not (math.isfinite(x @ x) and math.isfinite(u @ u)):
@@ -285,6 +291,27 @@ class Simulation:
                                               "state is kept at the last good one")
         x.flags.writeable = u.flags.writeable = False
         self._x, self._u = x, u
+
+    def _plain_step(self, x, u, effort):
+        """One RK4 step of a plant with nothing but efforts acting, by the compiled kernel; False where a stop comes into
+        it (or no kernel can be had), and nothing is done."""
+        if self._kernel is None or self._kernel.dynamics is not self._mech.dynamics:
+            try:
+                self._kernel = RungeKuttaKernel(self._mech.dynamics, self.dt)
+            except InputError:
+                self._plain = False
+                return False
+        if not self._mech.inside(x):
+            return False
+        x1, u1 = self._kernel(x, u, effort)
+        if not self._mech.inside(x1):  # nor where it is not a number
+            return False
+        if not math.isfinite(u1 @ u1):
+            return False
+        self._sums[0] += effort @ (x1 - x)
+        x1.flags.writeable = u1.flags.writeable = False
+        self._x, self._u, self._modes = x1, u1, None
+        return True
 
     def _substep(self, x, u, effort, h):
         """One (sub)step: smooth stretches between events."""
@@ -302,7 +329,7 @@ class Simulation:
                 return x, u
             flow = self._flow(effort, now)
             span, end, hit = remaining, self._scheme(flow, x, u, remaining), ()
-            watch = self._watch(x, u, now)
+            watch = self._watch(x, now, end[0])
             if watch is not None:
                 span, end, hit = _locate(lambda s: self._scheme(flow, x, u, s), watch, (x, u), end, remaining)
             x1, u1, lost, pushed = end
@@ -344,8 +371,9 @@ class Simulation:
         self._sums[5] += sum(mech.energies(x, u)) - before
         return x, u
 
-    def _watch(self, x0, u0, now):
-        """A function (x, u) -> (names, values) whose values turn negative at an event, or None when none can happen."""
+    def _watch(self, x0, now, x1):
+        """(names, function (x, u) -> values that turn negative at an event) for a stretch that would lead from x0 to x1, or
+        None when nothing can happen."""
         mech = self._mech
         n, drive = self.n, mech.drive
         sliding = np.flatnonzero(now.sign) if mech.has_dry else ()
@@ -354,7 +382,7 @@ class Simulation:
             signs = now.sign[sliding]
             keys += [("rest", int(i)) for i in sliding]
             parts.append(lambda x, u: signs * u[drive][sliding])
-        if mech.has_stops:
+        if mech.has_stops and not mech.inside(x1):
             upper, lower = np.maximum(mech.upper, x0[:n]), np.minimum(mech.lower, x0[:n])
             keys += [("stop", i) for i in range(n)] * 2
             parts.append(lambda x, u: upper - x[:n])
@@ -427,6 +455,28 @@ class Simulation:
         if steps % every == 0:
             efforts[-1] = self.effort
         return Trajectory(t, q, qd, efforts)
+
+
+class RungeKuttaKernel:
+    """One RK4 step of q̈ = M⁻¹ (τ − h) in machine code, through buffers that stay where they are; raises InputError where
+    the engine has none."""
+
+    def __init__(self, dynamics, dt):
+        self.dynamics = dynamics
+        n = dynamics.n
+        _, self._step = dynamics.pointer("rk4_step")
+        self._input = np.empty((3, n))
+        self._dt, self._output = np.array([dt]), np.empty((2, n))
+        live = [] if dynamics.parameters is None else [dynamics.parameters]
+        buffers = [*self._input, self._dt, *live, self._output]
+        self._addresses = [buffer.ctypes.data for buffer in buffers]
+        self._keep = buffers
+
+    def __call__(self, q, qd, tau):
+        self._input[0], self._input[1], self._input[2] = q, qd, tau
+        self._step(*self._addresses)
+        q, qd = self._output.copy()
+        return q, qd
 
 
 def _locate(advance, watch, start, end, span):
