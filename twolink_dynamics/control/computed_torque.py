@@ -25,7 +25,7 @@ class ComputedTorque(Law):
         dynamics = self.dynamics
         M = dynamics.mass_matrix(state.q)
         gravity = dynamics.gravity(state.q)
-        return {"inertia": M @ reference.qdd, "feedback": M @ self._correction(state, reference),
+        return {"inertia": M.dot(reference.qdd), "feedback": M.dot(self._correction(state, reference)),
                 "coriolis": dynamics.bias(state.q, state.qd) - gravity, "gravity": gravity}
 
     def _efforts(self, t, state, reference):

@@ -7,11 +7,11 @@ import numpy as np
 
 from ..arm import Reference, State
 from ..errors import InputError, choices
-from .laws import LAWS, make_law
 from .law import Law
+from .laws import LAWS, make_law
 from .limits import EffortLimits, Handover
 from .reference import JointTrajectory, Stop, move
-from .supervision import Supervisor
+from .supervision import Supervisor, finite
 
 OFF = "off"
 
@@ -219,7 +219,7 @@ class Controller:
         if feedforward is not None:
             extra = feedforward(t)
             wanted = wanted if extra is None else wanted + extra
-        if not np.isfinite(wanted).all():
+        if not finite(wanted):
             return self._safe(t, state, f"controller '{self.law}' gave {wanted.tolist()}")
         if resumed:
             self._note("info", "joint states are good again")
@@ -253,12 +253,12 @@ class Controller:
             self.last = Output(t, self._zero, self._zero, None, mode, self.law, send=False, fault=fault)
             self._mode = mode
             return self.last
-        q = known.q if state is None or not np.isfinite(state.q).all() else state.q
+        q = known.q if state is None or not finite(state.q) else state.q
         mode = self.supervisor.safe_mode
         efforts = self._zero
         if mode == "gravity_compensation" and self.law != OFF:
             efforts = self.limits.clamp(self.dynamics.gravity(q))
-            efforts = efforts if np.isfinite(efforts).all() else self._zero
+            efforts = efforts if finite(efforts) else self._zero
         if self._mode != "safe":
             self._note("error", f"{fault}: safe mode ({mode})")
         self.handover.cancel()
@@ -295,7 +295,7 @@ class Controller:
         if state is None:
             return None
         efforts = self.laws[name].efforts(self.supervisor.time, state, self.reference())
-        return self.limits.clamp(efforts) if np.isfinite(efforts).all() else None
+        return self.limits.clamp(efforts) if finite(efforts) else None
 
     def _array_state(self, state):
         q, qd = (state.q, state.qd) if isinstance(state, State) else state

@@ -55,10 +55,12 @@ class Impedance(Law):
         self.frame, self.coriolis, self.damping_ratio, self.null_damping = frame, coriolis, ratio, float(null_damping)
         S = self.task.selector
         self._oriented = self.task.rotations > 0
-        self._S, self._St = S, S.T
+        self._S, self._S_linear = S, np.ascontiguousarray(S[:, :3])
         self.stiffness = K
+        k = self.task.translations
         self._K = S @ K @ S.T
-        self._K_rotation = K[3:, 3:]
+        self._K_linear, self._K_rotation = np.array(K[:3, :3]), np.array(K[3:, 3:])
+        self._pull = self._K[:k, :k].dot(self._S_linear[:k])
         self._D = None if damping is None else S @ task_matrix(damping, axes, "damping") @ S.T
         self._Ld_inverse = None
         if desired_inertia is not None:
@@ -115,8 +117,9 @@ class Impedance(Law):
         rotation, position = self.dynamics.tip_pose(reference.q, self.frame)
         if not reference.qd.any():
             return position, rotation, None, None
-        velocity = self.dynamics.jacobian(reference.q, self.frame) @ reference.qd
-        acceleration = (self.dynamics.jacobian(reference.q, self.frame) @ reference.qdd
+        J = self.dynamics.jacobian(reference.q, self.frame)
+        velocity = J.dot(reference.qd)
+        acceleration = (J.dot(reference.qdd)
                         + self.dynamics.jacobian_rate(reference.q, reference.qd, self.frame))
         return position, rotation, velocity, acceleration
 
@@ -124,27 +127,28 @@ class Impedance(Law):
         """Task Jacobian, K e, ẋ_r − ẋ, and the target's velocity and acceleration in task coordinates (or None)."""
         dynamics, S = self.dynamics, self._S
         rotation, position = dynamics.tip_pose(state.q, self.frame)
-        J = S @ dynamics.jacobian(state.q, self.frame)
+        whole = dynamics.jacobian(state.q, self.frame)
+        J = S.dot(whole)
         position_d, rotation_d, velocity, acceleration = self._desired(reference)
         if self._oriented:
             moment = np.zeros(3)
             if rotation_d is not None:
                 moment, R_error = orientation_moment(rotation, rotation_d, self._K_rotation)
                 if velocity is not None:  # the target's turning as the tip would have to follow it: R R_dᵀ ω_d
-                    w = R_error @ velocity[3:]
-                    alpha = np.zeros(3) if acceleration is None else R_error @ acceleration[3:]
-                    slip = (dynamics.jacobian(state.q, self.frame) @ state.qd)[3:] - w
+                    w = R_error.dot(velocity[3:])
+                    alpha = np.zeros(3) if acceleration is None else R_error.dot(acceleration[3:])
+                    slip = whole[3:].dot(state.qd) - w
                     velocity = np.concatenate([velocity[:3], w])
                     acceleration = np.concatenate([np.zeros(3) if acceleration is None else acceleration[:3],
                                                    alpha + cross(slip, w)])
-            force = S @ np.concatenate([self.stiffness[:3, :3] @ (position_d - position), moment])
+            force = S.dot(np.concatenate([self._K_linear.dot(position_d - position), moment]))
         else:
-            force = self._K @ (S[:, :3] @ (position_d - position))
+            force = self._pull.dot(position_d - position)
         if velocity is None:
-            return J, force, -(J @ state.qd), None, None
-        velocity = S @ velocity
-        acceleration = np.zeros(len(S)) if acceleration is None else S @ acceleration
-        return J, force, velocity - J @ state.qd, velocity, acceleration
+            return J, force, -J.dot(state.qd), None, None
+        velocity = S.dot(velocity)
+        acceleration = np.zeros(len(S)) if acceleration is None else S.dot(acceleration)
+        return J, force, velocity - J.dot(state.qd), velocity, acceleration
 
     def _damping_matrix(self, state, J):
         if self._D is not None:
@@ -154,8 +158,8 @@ class Impedance(Law):
     def _parts(self, state, reference):
         """(inertia, coriolis, feedback, feedforward) torques, each (n,) or None for none; gravity apart."""
         J, force, slip, velocity, acceleration = self._errors(state, reference)
-        force = force + self._damping_matrix(state, J) @ slip
-        wrench = None if self._wrench is None else self._S @ self._wrench
+        force = force + self._damping_matrix(state, J).dot(slip)
+        wrench = None if self._wrench is None else self._S.dot(self._wrench)
         dynamics = self.dynamics
         inertia = coriolis = feedforward = None
         if self._Ld_inverse is not None:
@@ -170,16 +174,16 @@ class Impedance(Law):
                 feedforward = J.T @ (inverse @ (self._Ld_inverse @ wrench))
             coriolis = dynamics.bias(state.q, state.qd) - dynamics.gravity(state.q)
         else:
-            feedback = J.T @ force
+            feedback = force.dot(J)
             if wrench is not None:
-                feedforward = J.T @ wrench
+                feedforward = wrench.dot(J)
             if velocity is not None:
                 inverse = self.task.inverse(J)
-                joint_rate = inverse @ velocity
+                joint_rate = inverse.dot(velocity)
                 drift = self.task.rate(state.q, state.qd, joint_rate)
-                inertia = dynamics.mass_matrix(state.q) @ (inverse @ (acceleration - drift))
+                inertia = dynamics.mass_matrix(state.q).dot(inverse.dot(acceleration - drift))
                 if self.coriolis == "natural":
-                    coriolis = dynamics.coriolis_matrix(state.q, state.qd) @ joint_rate
+                    coriolis = dynamics.coriolis_matrix(state.q, state.qd).dot(joint_rate)
             if self.coriolis == "cancel":
                 coriolis = dynamics.bias(state.q, state.qd) - dynamics.gravity(state.q)
         if self.n > len(J) and self.null_damping:

@@ -48,10 +48,13 @@ class Stop:
             raise InputError(f"stop: deceleration {self._a.tolist()} must be positive")
         self._stop_time = np.abs(self._v) / self._a
         self.duration = float(self._stop_time.max())
+        self._end = at_rest(self._q + 0.5 * self._stop_time * self._v)
 
     def sample(self, t):
         """q = q0 + v t − ½ a t² while a joint still moves."""
         elapsed = max(t - self.start, 0.0)
+        if elapsed >= self.duration:
+            return self._end
         s = np.minimum(elapsed, self._stop_time)
         a = -np.sign(self._v) * self._a
         return Reference(self._q + s * (self._v + 0.5 * s * a), self._v + s * a,

@@ -8,6 +8,11 @@ from ..errors import InputError, choices
 SAFE_MODES = ("zero", "gravity_compensation", "brake")
 
 
+def finite(vector):
+    """Whether every entry is finite; for a few joints ten times as fast as NumPy's reductions."""
+    return all(map(math.isfinite, vector.tolist()))
+
+
 class Supervisor:
     """Judges every state before a law sees it, and measures the loop.
 
@@ -43,8 +48,7 @@ class Supervisor:
             if t - self.time > self.state_timeout:
                 return f"no joint state for {t - self.time:.3f} s"
             return ""
-        # one sum is a cheap look for NaN and inf; q and q̇ of any physical size cannot overflow it
-        if not math.isfinite(float(state.q.sum()) + float(state.qd.sum())):
+        if not finite(state.q) or not finite(state.qd):
             return self._culprit(state)
         if not age <= self.state_timeout:
             return f"joint state is {age:.3f} s old"
@@ -55,7 +59,7 @@ class Supervisor:
             for name, value in zip(self.arm.joint_names, values):
                 if not math.isfinite(value):
                     return f"{what} of joint '{name}' is {value}"
-        return "joint state overflows"
+        return "joint state is not finite"
 
     def accept(self, t, state, age=0.0):
         """Take a good state: returns the time since the one before [s], None for the first."""

@@ -39,29 +39,49 @@ class TaskSpace:
 
     def inertia(self, M, J):
         """Λ = (J M⁻¹ Jᵀ + ε)⁻¹ (r, r): the tip's apparent inertia [kg, kg m²], at most some hundred times a typical one."""
-        return np.linalg.inv(J @ np.linalg.solve(M, J.T) + self._mobility_floor)
+        return np.linalg.inv(self._mobility(M, J))
+
+    def _mobility(self, M, J):
+        """J M⁻¹ Jᵀ + ε (r, r)."""
+        if self.n == 2:  # NumPy's solvers cost tens of µs, whatever the size
+            return J.dot(inverse_2x2(M)).dot(J.T) + self._mobility_floor
+        return J.dot(np.linalg.solve(M, J.T)) + self._mobility_floor
 
     def modal_damping(self, M, J, K, ratio):
         """D (r, r) with damping ratio `ratio` in every mode of Λ ẍ + D ẋ + K x = 0: with Λ = G Gᵀ,
-        D = 2ζ G (G⁻¹ K G⁻ᵀ)^½ Gᵀ, whatever the factor G."""
-        L = np.linalg.cholesky(J @ np.linalg.solve(M, J.T) + self._mobility_floor)  # Λ⁻¹ = L Lᵀ, G = L⁻ᵀ
+        D = 2ζ G (G⁻¹ K G⁻ᵀ)^½ Gᵀ = 2ζ Λ (Λ⁻¹ K)^½, whatever the factor G."""
+        A = self._mobility(M, J)
+        if len(A) == 2:  # (A K)^½ = (A K + s 1) / t for 2 × 2, s² = det A K, t² = tr A K + 2 s
+            (a, b), (_, d) = A.tolist()
+            (k, m), (_, o) = K.tolist()
+            det = a * d - b * b
+            s = (max(det * (k * o - m * m), 0.0)) ** 0.5
+            t = (a * k + 2.0 * b * m + d * o + 2.0 * s) ** 0.5
+            if t == 0.0:
+                return np.zeros((2, 2))
+            f, share = 2.0 * ratio / t, s / det
+            return np.array(((f * (k + share * d), f * (m - share * b)), (f * (m - share * b), f * (o + share * a))))
+        L = np.linalg.cholesky(A)  # Λ⁻¹ = L Lᵀ, G = L⁻ᵀ
         squares, modes = np.linalg.eigh(L.T @ K @ L)
         root = np.linalg.solve(L.T, modes)
         return (root * (2.0 * ratio * np.sqrt(np.maximum(squares, 0.0)))) @ root.T
 
     def inverse(self, J):
         """J⁺ (n, r), exact away from singular poses, bounded near them: Jᵀ (J Jᵀ + μ)⁻¹ with μ only where J Jᵀ is small."""
-        square = J @ J.T
-        values = np.linalg.eigvalsh(square)
+        square = J.dot(J.T)
+        if len(square) == 2:
+            (a, b), (_, d) = square.tolist()
+            smallest = 0.5 * (a + d) - (0.25 * (a - d) ** 2 + b * b) ** 0.5
+        else:
+            smallest = float(np.linalg.eigvalsh(square)[0])
         floor = self._square_floor[0, 0]
-        if values[0] > floor:
-            return J.T @ np.linalg.inv(square)
-        share = 1.0 - max(values[0], 0.0) / floor
-        return J.T @ np.linalg.inv(square + share**2 * self._square_floor)
+        if smallest <= floor:
+            square = square + (1.0 - max(smallest, 0.0) / floor) ** 2 * self._square_floor
+        return J.T.dot(inverse_2x2(square) if len(square) == 2 else np.linalg.inv(square))
 
     def null_motion(self, J, qd):
         """N q̇ (n,), N = 1 − Jᵀ (J Jᵀ + μ)⁻¹ J symmetric and positive semidefinite: what of q̇ does not move the task."""
-        return qd - J.T @ np.linalg.solve(J @ J.T + 1e-2 * self._square_floor, J @ qd)
+        return qd - np.linalg.solve(J.dot(J.T) + 1e-2 * self._square_floor, J.dot(qd)).dot(J)
 
     def rate(self, q, qd, joint_rate):
         """S J̇(q, q̇) u (r,) for any joint velocity u (n,), not only q̇."""
@@ -73,14 +93,14 @@ class TaskSpace:
         J = self.dynamics.jacobian(q, self.frame)
         total = np.zeros(6)
         w = np.zeros(3)  # Σ_{j<i} ω_j q̇_j
-        v = J[:3] @ qd  # Σ_{j≥i} v_j q̇_j
+        v = J[:3].dot(qd)  # Σ_{j≥i} v_j q̇_j
         for i in range(self.n):
             linear, angular, u = J[:3, i], J[3:, i], joint_rate[i]
             total[3:] += u * cross(w, angular)
             w = w + angular * qd[i]
             v = v - linear * qd[i]
             total[:3] += u * (cross(w, linear) + cross(angular, v))
-        return self.selector @ total
+        return self.selector.dot(total)
 
 
 def reachable(J):
@@ -93,6 +113,13 @@ def reachable(J):
         return np.zeros((0, 3))
     inside = [axis for axis in np.eye(3) if np.linalg.norm(axis - span.T @ (span @ axis)) < 1e-9]
     return np.array(inside) if len(inside) == len(span) else span
+
+
+def inverse_2x2(matrix):
+    """The inverse of a 2 × 2 matrix, by hand."""
+    (a, b), (c, d) = matrix.tolist()
+    det = a * d - b * c
+    return np.array(((d / det, -b / det), (-c / det, a / det)))
 
 
 def cross(a, b):
@@ -122,7 +149,7 @@ def orientation_moment(R, R_d, K):
     """(moment (3,) on the tip, R R_dᵀ) of the potential 2 εᵀ K ε, ε of R R_dᵀ: −2 (η K ε + ε × K ε), root axes [N m].
 
     For small angles it is K times the rotation vector from R to R_d; the quaternion's sign cancels."""
-    R_error = R @ R_d.T
+    R_error = R.dot(R_d.T)
     eta, eps = quaternion(R_error)
-    pull = K @ eps
+    pull = K.dot(eps)
     return -2.0 * (eta * pull + cross(eps, pull)), R_error
