@@ -16,7 +16,7 @@ from .network import Residual, model_digest
 CUTOFF = 30.0  # [Hz] zero-phase low-pass before q̇ is differentiated: above any tracking bandwidth, below encoder noise
 HELD_OUT = 0.2  # share at the end of every log that is never trained on
 MOST_SAMPLES = 10_000  # logs are decimated to this after filtering: more samples of the same motion teach little
-RIDGE = 1e-4  # of the normalised loss, on all weights: keeps unused units at rest
+RIDGE = 1e-4  # of the normalised loss, on the weights: keeps unused units at rest
 WORTH_EXPLAINED = 0.1  # a joint keeps its output only if it explains this share of unseen residual variance ...
 WORTH_TORQUE = 0.005  # ... and this share of the torque (RMS) that the joint needs; else it would only add noise
 CLIP_ROOM = 1.2  # the output's bound: this times the 99.5 % quantile of what was to be learnt
@@ -200,11 +200,13 @@ def _start(x, y, units, speeds, rng):
                            solution[:, -1]])
 
 
-def fit(logs, arm, *, model=None, validate=(), units=12, seed=0, iterations=300, cutoff=CUTOFF, progress=None):
+def fit(logs, arm, *, model=None, validate=(), units=12, seed=0, iterations=300, cutoff=CUTOFF, samples=MOST_SAMPLES,
+        progress=None):
     """The Residual that explains what the model leaves over in the logs.
 
     logs, validate   Trajectory-like objects: t (N,) [s], q, qd, tau (N, n) and qdd or None; `validate` only judges
     model            callable τ_model(q, q̇, q̈) (N, n); None: `rigid_model(arm)`
+    samples          at most so many, evenly decimated
     units            tanh units; iterations: L-BFGS steps at most, the best on held-out samples is kept
     progress         called with (iteration, held-out RMS over all joints in standard deviations of the residual);
                      KeyboardInterrupt there, or anywhere in the fit, ends it with the best so far (notes["interrupted"])
@@ -221,10 +223,10 @@ def fit(logs, arm, *, model=None, validate=(), units=12, seed=0, iterations=300,
     if judges:  # then everything else may be trained on
         parts = [part._replace(held=np.zeros(len(part.q), bool)) for part in parts]
         parts += [judge._replace(held=np.ones(len(judge.q), bool)) for judge in judges]
-    samples = Samples(*(np.concatenate(arrays) for arrays in zip(*parts)))
-    every = slice(None, None, max(1, len(samples.q) // MOST_SAMPLES))
-    samples = Samples(*(array[every] for array in samples))
-    seen = Samples(*(array[~samples.held] for array in samples))
+    everything = Samples(*(np.concatenate(arrays) for arrays in zip(*parts)))
+    every = slice(None, None, -(-len(everything.q) // samples))
+    everything = Samples(*(array[every] for array in everything))
+    seen, held = (Samples(*(array[which] for array in everything)) for which in (~everything.held, everything.held))
 
     harmonics = find_harmonics(seen, arm)
     linear = np.flatnonzero(~arm.continuous)
@@ -251,7 +253,6 @@ def fit(logs, arm, *, model=None, validate=(), units=12, seed=0, iterations=300,
                         **{"clip": clip.copy(), **more})
 
     x, y = (features - mean) / spread, seen.target / unit
-    held = Samples(*(array[samples.held] for array in samples))
     x_held = network(np.zeros(_size(units, x.shape[1], arm.n))).features(held.q, held.qd, held.qdd)
     y_held = held.target / unit
     start = _start(x, y, units, 2 * len(harmonics) + len(linear), np.random.default_rng(seed))
