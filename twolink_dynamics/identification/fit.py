@@ -3,9 +3,9 @@
 Rows are weighted by each joint's residual level (found by iteration) and, robustly, by Huber's function. After low-pass filtering
 neighbouring residuals are alike, so the textbook (WᵀW)⁻¹σ² is far too small: with r_j(k) the residual's autocovariance,
 
-    cov β = (WᵀW)⁻¹ S (WᵀW)⁻¹,   S = Σ_j Σ_k w(k) r_j(k) Σ_t W_j[t] W_j[t + k]ᵀ
+    cov β = G⁻¹ S G⁻¹,   G = Σ ψ′ W Wᵀ,   S = Σ_j Σ_k w(k) r_j(k) Σ_t W_j[t] W_j[t + k]ᵀ
 
-with a Parzen window w (Newey & West 1987; Söderström & Stoica, System Identification, ch. 7).
+of the residuals after Huber's ψ, with a Parzen window w (Newey & West 1987; Söderström & Stoica, System Identification, ch. 7).
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import InputError
 
 HUBER = 1.345  # 95 % efficient on Gaussian residuals
+LAG = 1.0  # s: longest correlation of residuals that is counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,18 +90,22 @@ def least_squares(blocks, weighted=True, robust=True, iterations=8):
     residual = tau - np.einsum("tnb,b->tn", W, beta)
     sigma = np.array([np.sqrt((residual[used[:, j], j] ** 2).mean()) if used[:, j].any() else np.inf for j in range(n)])
     sigma = np.maximum(sigma, 1e-12)
-    row_weight = weight * np.sqrt(huber) * (1.0 / sigma if weighted else np.full(n, 1.0 / sigma.mean()))
-    A = W * row_weight[..., None]
-    e = residual * row_weight
+    row_weight = weight * (1.0 / sigma if weighted else np.full(n, 1.0 / sigma.mean()))
+    inside = np.sqrt(huber >= 1.0) if robust else np.ones_like(huber)  # ψ′ of Huber's function
+    A = W * (row_weight * inside)[..., None]
+    e = residual * row_weight * huber
+    outer = W * row_weight[..., None]
     flat = A.reshape(-1, b)
     lengths = np.linalg.norm(flat, axis=0)
     lengths[lengths == 0.0] = 1.0
     _, singular, V = np.linalg.svd(flat / lengths, full_matrices=False)
     gram = V.T @ np.diag(np.maximum(singular, 1e-9 * singular[0]) ** 2) @ V * np.outer(lengths, lengths)
     inverse = np.linalg.inv(gram)
-    S = _long_run(blocks, A, e)
-    covariance = inverse @ S @ inverse
+    S = _long_run(blocks, outer, e)
     inflation = max(1.0, float(np.trace(inverse @ S)) / b)
+    independent = max(used.sum() / inflation, 2.0 * b)  # rows' worth of information: what b parameters take from it is given back
+    fixed_b = 1.0 + 1.5 * LAG / max(sum(len(block.tau) * block.dt for block in blocks), LAG)  # Kiefer & Vogelsang 2005, Bartlett's
+    covariance = inverse @ S @ inverse * (fixed_b / (1.0 - b / independent)) ** 2
     return Fit(beta, 0.5 * (covariance + covariance.T), sigma, float(singular[0] / max(singular[-1], 1e-300)), singular, gram / inflation,
                np.sqrt((W**2).sum(1).mean(0)), float((huber[used] < 0.5).mean()), int(used.sum()))
 
@@ -126,7 +131,7 @@ def _long_run(blocks, A, e):
     n = e.shape[1]
     S = np.zeros((b, b))
     starts = np.cumsum([0, *(len(block.tau) for block in blocks)])
-    lags = [max(1, min(len(block.tau) // 6, int(3.0 / block.dt))) for block in blocks]
+    lags = [max(1, min(len(block.tau) // 6, int(LAG / block.dt))) for block in blocks]
     reach = max(lags)
     covariance, count = np.zeros((reach + 1, n)), np.zeros(reach + 1)
     for block, a, z, last in zip(blocks, starts, starts[1:], lags):

@@ -31,7 +31,7 @@ class FrictionTerms:
     coulomb: bool = True
     stribeck_velocity: float | None = None
     smoothing: str = "tanh"
-    scale: float = 0.02
+    scale: float = 0.005
 
     def __post_init__(self):
         if self.smoothing not in ("sign", "tanh", "atan"):

@@ -77,8 +77,7 @@ def prepare(log, hz=None, order=3, velocity="position", delay=0.0):
         raise InputError(f"filter of {hz:g} Hz: {log.name} is sampled at {rate:.4g} Hz, the cut-off must lie between "
                          f"0 and {0.4 * rate:.4g} Hz")
     step = max(1, int(rate / (OVERSAMPLING * hz)))
-    margin = int(np.ceil(0.8 / hz / log.dt / step))
-    parts, remarks, start = [], [], 0
+    parts, remarks, start, shortest = [], [], 0, np.inf
     for first, last in log.pieces():
         t = log.t[first:last]
         span = t[-1] - t[0]
@@ -94,11 +93,14 @@ def prepare(log, hz=None, order=3, velocity="position", delay=0.0):
             qd = np.gradient(q, log.dt, axis=0)
         qdd = np.gradient(qd, log.dt, axis=0)
         tau = zero_phase(_interpolated(clock - delay, t, log.tau[first:last]), hz, log.dt, order)
+        shortest = min(shortest, span)
         kept = [x[::step] for x in (clock, q, qd, qdd, tau)]
         parts.append((slice(start, start + len(kept[0])), kept))
         start += len(kept[0])
     if not parts:
         raise InputError(f"{log.name}: no uninterrupted stretch of {4.0 / hz:.3g} s, which a {hz:g} Hz filter needs")
+    settle = max(0.8 / hz, min(3.0 / hz, 0.04 * shortest))  # the ends' transient: 2 % left after 0.8 / hz, none after 3 / hz
+    margin = int(np.ceil(settle / log.dt / step))
     columns = [np.concatenate(column) for column in zip(*(kept for _, kept in parts))]
     return Signals(log.name, *columns, log.dt * step, hz, order, tuple(piece for piece, _ in parts), margin,
                    tuple(remarks))
@@ -108,36 +110,25 @@ def _interpolated(clock, t, values):
     return np.stack([np.interp(clock, t, column) for column in values.T], axis=-1)
 
 
-def bandwidth(log, lowest=1.0):
-    """(cut-off [Hz], reason): the frequency below which 99 % of every effort's variance lies, unless noise forbids.
+def bandwidth(log, lowest=5.0):
+    """(cut-off [Hz], reason): 1.5 × the frequency below which 99.9 % of every velocity's variance lies.
 
-    What arms do to efforts ends there; position spectra go on above it with vibrations no rigid model has. The white floor (median
-    of the top third of the spectrum) is subtracted first. Noise forbids more than the frequency at which the filtered acceleration
-    errs least: with S the position's spectrum and N its floor (quantisation), ∫_f (2πν)⁴ (S − N) dν lost above and
-    ∫₀^f (2πν)⁴ N dν passed below. Bounded by 1 Hz and a tenth of the sampling rate.
+    The rigid motion ends there; what position spectra hold above it are vibrations no rigid model has, and noise (the floor, median of
+    the top third of the spectrum, is subtracted first). At least 5 Hz, so that a slow motion keeps the steps of its friction; at most
+    a tenth of the sampling rate.
     """
     first, last = max(log.pieces(), key=lambda piece: log.t[piece[1] - 1] - log.t[piece[0]])
     t = log.t[first:last]
     clock = np.arange(t[0], t[-1], log.dt)
     if len(clock) < 64:
         raise InputError(f"{log.name}: {len(t)} uninterrupted rows are too few to choose a filter from; state its frequency")
-
-    def spectrum(values):
-        f, S = signal.welch(_interpolated(clock, t, values), 1.0 / log.dt, nperseg=min(len(clock), max(64, len(clock) // 3)),
-                            detrend="linear", axis=0)
-        return f, S, np.maximum(np.median(S[2 * len(f) // 3:], axis=0), 1e-300)
-
-    f, effort, floor = spectrum(log.tau)
-    power = np.cumsum(np.maximum(effort - floor, 0.0), axis=0)
-    content = f[np.argmax(power >= 0.99 * power[-1], axis=0)].max()
-    f, S, floor = spectrum(log.q)
-    weight = (2.0 * np.pi * f[:, None]) ** 4
-    power = weight * np.where(S > 3.0 * floor, S - floor, 0.0)
-    lost = power.sum(0) - np.cumsum(power, axis=0)
-    cost = ((lost + np.cumsum(weight * floor, axis=0)) / np.maximum(power.sum(0), 1e-300)).mean(1)
-    quiet = f[np.argmin(cost)]
-    hz, why = min((content, "99 % of the efforts' variance lies below"),
-                  (max(quiet, lowest), "above it the positions' noise outweighs the motion"),
+    f, S = signal.welch(_interpolated(clock, t, log.q[first:last]), 1.0 / log.dt, nperseg=max(64, len(clock) // 3),
+                        detrend="linear", axis=0)
+    floor = np.median(S[2 * len(f) // 3:], axis=0)
+    power = np.cumsum(f[:, None] ** 2 * np.where(S > 3.0 * floor, S - floor, 0.0), axis=0)
+    content = f[np.argmax(power >= 0.999 * power[-1], axis=0)].max()
+    hz, why = min((max(1.5 * content, lowest), f"1.5 × the {content:.2g} Hz below which 99.9 % of the velocities' variance lies"
+                   if 1.5 * content > lowest else f"the least for slow motion, which ends at {content:.2g} Hz"),
                   (0.1 / log.dt, "a tenth of the sampling rate"))
-    hz = float(f"{max(hz, lowest):.2g}")
+    hz = float(f"{hz:.2g}")
     return hz, f"{hz:g} Hz: {why}"
