@@ -21,6 +21,10 @@ REAL_RUN = ("--headless", "info", "derive", "export", "verify", "simulate", "exc
 
 
 def blocks(*languages):
+    return list(_blocks(languages))
+
+
+def _blocks(languages):
     for page in PAGES:
         for match in FENCE.finditer(page.read_text()) if page.exists() else ():
             if match.group(1) in languages:
