@@ -1,0 +1,163 @@
+"""A bench over ROS topics: the simulator node or a real arm with ros2_control, for the experiments of model_tests."""
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ..errors import InputError, choices
+from ..model_tests.bench import BANDWIDTH, BenchStopped, EffortBench
+from ..trajectory import Trajectory
+from .base import BEST_EFFORT, RELIABLE
+
+MODES = ("effort", "trajectory")
+POINT_EVERY = 0.02  # [s] between the points of a trajectory that is sent
+SETTLED = 0.5  # [s] recorded after a trajectory's end
+
+
+class RosBench(EffortBench):
+    """Follows motions on an arm that speaks `joint_states`, and listens to efforts or to trajectories.
+
+    mode       "effort": a command for every joint state on `commands` (std_msgs/Float64MultiArray, in `command_joints`
+               order, as forward_command_controller takes it); "trajectory": whole motions on `joint_trajectory`
+               (trajectory_msgs/JointTrajectory), followed by the arm's own controller, efforts as joint_states report them
+    patience   [s] without joint states after which the arm counts as lost, and to wait for it at the start
+    Topics are relative to `namespace`. Use as a context manager. Raises BenchStopped where the arm is not there, stops
+    talking, lacks a joint, a velocity or an effort, or where somebody else commands it too.
+    """
+
+    def __init__(self, arm, mode="effort", *, namespace="", joint_states="joint_states",
+                 commands="effort_controller/commands", trajectory="joint_trajectory", command_joints=None,
+                 patience=5.0, bandwidth=BANDWIDTH):
+        super().__init__(arm, bandwidth)
+        if mode not in MODES:
+            raise InputError(f"mode '{mode}' is none of {choices(MODES)}")
+        order = arm.joint_names if not command_joints else tuple(command_joints)
+        if sorted(order) != sorted(arm.joint_names):
+            raise InputError(f"command joints {choices(order)} are not the arm's {choices(arm.joint_names)}")
+        self.mode, self.patience = mode, patience
+        self.order = [arm.index(name) for name in order]
+        self._sample, self._count, self._zero = None, 0, None
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            self.node = rclpy.create_node("model_bench", context=self.context, namespace=namespace or None)
+            self.executor = SingleThreadedExecutor(context=self.context)
+            self.executor.add_node(self.node)
+            self.node.create_subscription(JointState, joint_states, self._on_state, BEST_EFFORT)
+            if mode == "effort":
+                self.publisher = self.node.create_publisher(Float64MultiArray, commands, RELIABLE)
+            else:
+                self.publisher = self.node.create_publisher(JointTrajectory, trajectory, RELIABLE)
+            self._wait_for_arm()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Leaves ROS; nothing is commanded any more, so that the arm's own command timeout takes over."""
+        if self.context.ok():
+            rclpy.shutdown(context=self.context)
+
+    # -- talking -------------------------------------------------------------------------------------------------------
+    def _on_state(self, msg):
+        names = list(msg.name)
+        missing = [name for name in self.arm.joint_names if name not in names]
+        if missing:
+            return  # a message about other joints
+        at = [names.index(name) for name in self.arm.joint_names]
+        for what in ("position", "velocity", "effort"):
+            if len(getattr(msg, what)) != len(names):
+                raise BenchStopped(f"joint_states have {len(getattr(msg, what))} values of {what} for {len(names)} joints; "
+                                   "the tests need position, velocity and effort")
+        stamp = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
+        values = [np.array(getattr(msg, what))[at] for what in ("position", "velocity", "effort")]
+        if not np.isfinite(values).all():
+            raise BenchStopped("joint_states are not finite")
+        if self._zero is None:
+            self._zero = stamp
+        if self._sample is not None and stamp - self._zero < self._sample[0]:
+            raise BenchStopped("the time of joint_states went back: somebody reset the arm")
+        self._sample = (stamp - self._zero, *values)
+        self._count += 1
+
+    def _next(self):
+        """The next joint state: (t, q, qd, effort)."""
+        seen, deadline = self._count, time.perf_counter() + self.patience
+        while self._count == seen:
+            self.executor.spin_once(timeout_sec=0.1)
+            if time.perf_counter() > deadline:
+                raise BenchStopped(f"no joint_states with {choices(self.arm.joint_names)} for {self.patience:g} s")
+        return self._sample
+
+    def _wait_for_arm(self):
+        deadline = time.perf_counter() + self.patience
+        self._next()
+        topic = self.publisher.topic_name
+        while self.publisher.get_subscription_count() == 0:
+            self.executor.spin_once(timeout_sec=0.05)
+            if time.perf_counter() > deadline:
+                raise BenchStopped(f"nobody listens to {topic}")
+        if self.node.count_publishers(topic) > 1:
+            others = {info.node_name for info in self.node.get_publishers_info_by_topic(topic)} - {self.node.get_name()}
+            raise BenchStopped(f"{choices(sorted(others))} also commands {topic}: disable it first")
+
+    def state(self):
+        return self._next()[:3]
+
+    def exchange(self, effort):
+        self.publisher.publish(Float64MultiArray(data=[float(effort[i]) for i in self.order]))
+        return self._next()
+
+    # -- whole trajectories --------------------------------------------------------------------------------------------
+    def follow(self, motion, progress=None):
+        if self.mode == "effort":
+            return super().follow(motion, progress)
+        if np.abs(self.arm.error(motion.sample(0.0).q, self.state()[1])).max() > 0.02:
+            self.approach(motion.sample(0.0).q)
+        message = JointTrajectory(joint_names=list(self.arm.joint_names))
+        for t in np.append(np.arange(0.0, motion.duration, POINT_EVERY), motion.duration):
+            reference = motion.sample(t)
+            point = JointTrajectoryPoint(positions=reference.q.tolist(), velocities=reference.qd.tolist(),
+                                         accelerations=reference.qdd.tolist())
+            nanoseconds = round(t * 1e9)
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
+            message.points.append(point)
+        self.publisher.publish(message)
+        rows, said = [], 0.0
+        start = self._next()[0]
+        try:
+            while True:
+                t, q, qd, effort = self._next()
+                if t - start > motion.duration + SETTLED:
+                    break
+                self.guard.check(t - start, q, qd, effort, motion.sample(min(t - start, motion.duration)).q)
+                rows.append((t - start, *q.tolist(), *qd.tolist(), *effort.tolist()))
+                if progress is not None and t - start - said > 0.5:
+                    said = t - start
+                    progress(min(said / motion.duration, 1.0))
+        except (BenchStopped, KeyboardInterrupt):
+            self.stop()
+            raise
+        table = np.array(rows)
+        n = self.arm.n
+        q, qd, effort = np.split(table[:, 1:], (n, 2 * n), axis=1)
+        return Trajectory(table[:, 0], q, qd, np.concatenate([effort[1:], effort[-1:]]))  # τ[k] from t[k] on
+
+    def stop(self):
+        if self.mode == "effort":
+            super().stop()
+        else:  # an empty trajectory is "hold" to a joint trajectory controller
+            self.publisher.publish(JointTrajectory(joint_names=list(self.arm.joint_names)))
