@@ -127,23 +127,20 @@ class Dynamics:
         """Sets gravity (3,) [m/s²] in the root frame; needs ``live=True``."""
         self._be_live("gravity")
         self._base = self._base.with_gravity(gravity)
-        self._refresh()
+        self.arm = self.arm.with_gravity(gravity)
+        self._parameters[:3] = self.arm.gravity
 
     def set_payload(self, mass, com=(0.0, 0.0, 0.0), inertia=((0.0,) * 3,) * 3):
         """Welds a body to the tip in place of the last one: mass [kg], com (3,) [m], inertia (3, 3) about its com
         [kg m²] in the tip's axes; mass 0 takes it off. Needs ``live=True``."""
         self._be_live("payload")
-        self._base.with_payload(mass, com, inertia)  # refuses what cannot be, before anything changes
+        self.arm = self._base.with_payload(mass, com, inertia)  # refuses what cannot be, before anything changes
         self._payload = (mass, com, inertia)
-        self._refresh()
+        self._parameters[:] = catalog.parameter_values(self.arm)
 
     def _be_live(self, what):
         if not self.live:
             raise InputError(f"{what} is folded into these kernels; make them with Dynamics(arm, live=True)")
-
-    def _refresh(self):
-        self.arm = self._base if self._payload is None else self._base.with_payload(*self._payload)
-        self._parameters[:] = catalog.parameter_values(self.arm)
 
     # -- calling kernels -----------------------------------------------------------------------------------------------
     def kernel(self, name, frame=None):

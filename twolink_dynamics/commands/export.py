@@ -14,8 +14,8 @@ LANGUAGES = ("c", "python", "latex")
 def add_arguments(parser):
     """The command's options."""
     add_model_arguments(parser)
-    parser.add_argument("--lang", choices=LANGUAGES, default="c", help="c: a C99 header without dependencies (default), "
-                        "python: a module that needs only `math`, latex: M, C and g of up to three coordinates")
+    parser.add_argument("--lang", choices=LANGUAGES, default="c", help="c: a C99 header without dependencies "
+                        "(default), python: a module needing only `math`, latex: M, C and g, up to three coordinates")
     parser.add_argument("--kernels", metavar="NAMES", help="comma-separated; default: all but the regressor")
     parser.add_argument("--prefix", help="what the C names start with (default: the arm's name)")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")

@@ -162,7 +162,7 @@ def subtract(a, b):
         return add(a, _operand(b))
     if _operation(a) == "neg":
         return negative(add(_operand(a), b))
-    if a.graph.known("sub", b.id, a.id):
+    if a.graph.known("sub", b.id, a.id) and not a.graph.known("sub", a.id, b.id):
         return a.graph.node("neg", a.graph.node("sub", b.id, a.id).id)
     return a.graph.node("sub", a.id, b.id)
 

@@ -12,7 +12,6 @@ from .catalog import PARAMETERS
 
 SHARED = ("dt", PARAMETERS)  # inputs that all states of a batch have in common
 FLAGS = "nsz contract"
-WIDE_LOAD = 8  # up to this many columns a block of rows is loaded whole and shuffled apart
 
 
 def number(value):
@@ -183,18 +182,10 @@ def rows(function, name, fma, width):
     head, w.lines = w.lines, []
     for a, size in own:
         base = w.address(f"%{a}", w.let(f"mul i64 %i, {size}"))
-        columns = [k for k in range(size) if (a, k) in needed]
-        if size <= WIDE_LOAD:
-            block = w.let(f"load <{size * width} x double>, ptr {base}, align 8")
-            for k in columns:
-                lanes = ", ".join(f"i32 {k + lane * size}" for lane in range(width))
-                values[a, k] = w.let(f"shufflevector <{size * width} x double> {block}, "
-                                     f"<{size * width} x double> poison, <{width} x i32> <{lanes}>")
-        else:
-            values.update({(a, k): w.gather(base, size, k) for k in columns})
+        values.update({(a, k): column for k, column in enumerate(_unwoven(w, base, size, a, needed)) if column})
     outputs = w.line(function, values)
     base = w.address("%out", w.let(f"mul i64 %i, {results}"))
-    scatter(w, outputs, base)
+    _woven(w, outputs, base)
     loop = "\n".join(w.lines)
     start = "\n".join(head)
     names = ", ".join([*(f"ptr %{a}" for a, _ in function.inputs), "ptr %out"])
@@ -205,25 +196,67 @@ def rows(function, name, fma, width):
     return text + _with_tail(function, name, width, results)
 
 
-def scatter(w, outputs, base):
-    """Stores result k of lane l at base[l·results + k]; pairs of results go out as wide vectors."""
+def _states(width):
+    """Which state of a block stands in which lane: 0, w/2, 1, w/2 + 1, …. Pairs of columns then come apart, and go back
+    together, by unpacking within 128-bit lanes, the cheapest shuffle there is."""
+    return [lane // 2 + (lane % 2) * (width // 2) for lane in range(width)]
+
+
+def _unwoven(w, base, size, name, needed):
+    """The columns of a block of rows, in `_states` order; None for those not needed."""
+    columns = [None] * size
+    half = w.width // 2
+    for k in range(0, size - 1, 2):
+        wanted = [j for j in (k, k + 1) if (name, j) in needed]
+        if not wanted:
+            continue
+        parts = [_pairs(w, base, size, k, first) for first in (0, half)]
+        for j in wanted:
+            lanes = ", ".join(f"i32 {lane - lane % 2 + (j - k) + (lane % 2) * w.width}" for lane in range(w.width))
+            columns[j] = w.let(f"shufflevector {w.type} {parts[0]}, {w.type} {parts[1]}, <{w.width} x i32> <{lanes}>")
+    if size % 2 and (name, size - 1) in needed:
+        vector = "poison"
+        for lane, state in enumerate(_states(w.width)):
+            value = w.let(f"load double, ptr {w.address(base, state * size + size - 1)}, align 8")
+            vector = w.let(f"insertelement {w.type} {vector}, double {value}, i64 {lane}")
+        columns[-1] = vector
+    return columns
+
+
+def _pairs(w, base, size, k, first):
+    """Entries k, k + 1 of the states first … first + w/2 − 1, as one vector."""
+    if size == 2:
+        return w.let(f"load {w.type}, ptr {w.address(base, 2 * first)}, align 8")
+    parts = [w.let(f"load <2 x double>, ptr {w.address(base, (first + i) * size + k)}, align 8")
+             for i in range(w.width // 2)]
+    lanes = 2
+    while len(parts) > 1:
+        order = ", ".join(f"i32 {i}" for i in range(2 * lanes))
+        parts = [w.let(f"shufflevector <{lanes} x double> {a}, <{lanes} x double> {b}, <{2 * lanes} x i32> <{order}>")
+                 for a, b in zip(parts[::2], parts[1::2])]
+        lanes *= 2
+    return parts[0]
+
+
+def _woven(w, outputs, base):
+    """Stores the results of a block of rows that stands in `_states` order."""
     count, width = len(outputs), w.width
-    if count == 1:
-        w.do(f"store {w.type} {outputs[0]}, ptr {base}, align 8")
-    elif count == 2:
-        lanes = ", ".join(f"i32 {lane + half * width}" for lane in range(width) for half in range(2))
-        both = w.let(f"shufflevector {w.type} {outputs[0]}, {w.type} {outputs[1]}, <{2 * width} x i32> <{lanes}>")
-        w.do(f"store <{2 * width} x double> {both}, ptr {base}, align 8")
-    else:
-        for k in range(0, count - 1, 2):
-            for lane in range(width):
-                pair = w.let(f"shufflevector {w.type} {outputs[k]}, {w.type} {outputs[k + 1]}, "
-                             f"<2 x i32> <i32 {lane}, i32 {lane + width}>")
-                w.do(f"store <2 x double> {pair}, ptr {w.address(base, lane * count + k)}, align 8")
-        if count % 2:
-            for lane in range(width):
-                value = w.let(f"extractelement {w.type} {outputs[-1]}, i64 {lane}")
-                w.do(f"store double {value}, ptr {w.address(base, lane * count + count - 1)}, align 8")
+    half = width // 2
+    for k in range(0, count - 1, 2):
+        for part in range(2):
+            lanes = ", ".join(f"i32 {lane - lane % 2 + part + (lane % 2) * width}" for lane in range(width))
+            both = w.let(f"shufflevector {w.type} {outputs[k]}, {w.type} {outputs[k + 1]}, <{width} x i32> <{lanes}>")
+            if count == 2:
+                w.do(f"store {w.type} {both}, ptr {w.address(base, part * width)}, align 8")
+                continue
+            for i in range(half):
+                mask = f"<2 x i32> <i32 {2 * i}, i32 {2 * i + 1}>"
+                pair = w.let(f"shufflevector {w.type} {both}, {w.type} poison, {mask}")
+                w.do(f"store <2 x double> {pair}, ptr {w.address(base, (part * half + i) * count + k)}, align 8")
+    if count % 2:
+        for lane, state in enumerate(_states(width)):
+            value = w.let(f"extractelement {w.type} {outputs[-1]}, i64 {lane}")
+            w.do(f"store double {value}, ptr {w.address(base, state * count + count - 1)}, align 8")
 
 
 def _with_tail(function, name, width, results):

@@ -28,7 +28,7 @@ class Rotor(NamedTuple):
 
 
 class KernelJoint(NamedTuple):
-    """A joint along its own z: constant pose (R, p) in the parent's frame, then Rz(variable) or z·variable."""
+    """A joint along its own z: constant pose (R, p) in the parent's frame, then Rz(variable + φ) or z·variable."""
 
     parent: int
     prismatic: bool
@@ -38,6 +38,7 @@ class KernelJoint(NamedTuple):
     multiplier: float
     offset: float
     rotor: Rotor | None
+    phase: tuple  # (sin φ, cos φ) of the constant φ that the joint's angle is ahead of its variable
     turn: np.ndarray  # (3, 3) this frame in the link's frame of the Arm
 
 
@@ -60,10 +61,23 @@ def _frame_along(z):
     return snapped(np.column_stack([x, np.cross(z, x), z]))
 
 
+def _phase(arm, i, turn):
+    """(sin φ, cos φ) that turns link i's frame about its z so that x is the common normal of z and the first child's
+    axis, as in Denavit and Hartenberg's convention: the rotation between the two is then about x alone."""
+    child = next((j for j in arm.joints if j.parent == i), None)
+    if child is None or arm.joints[i].kind == PRISMATIC:
+        return 0.0, 1.0
+    x, y, _ = turn.T @ (child.origin.rotation @ child.axis)
+    length = np.hypot(x, y)
+    if length < SNAP:
+        return 0.0, 1.0
+    return tuple(map(float, snapped(np.array([x, -y]) / length)))
+
+
 def kernel_joints(arm):
     """The joints of an Arm as KernelJoints."""
     joints = []
-    for joint in arm.joints:
+    for i, joint in enumerate(arm.joints):
         turn_P = joints[joint.parent].turn if joint.parent != ROOT else np.eye(3)
         R = turn_P.T @ joint.origin.rotation
         z = snapped(R @ joint.axis)
@@ -74,9 +88,11 @@ def kernel_joints(arm):
         if joint.rotor_inertia:
             felt = arm.rotor_coupling and joint.parent != ROOT and joint.kind != PRISMATIC
             rotor = Rotor(joint.rotor_inertia, joint.gear_ratio, tuple(map(float, R_PK[:, 2])) if felt else None)
+        turn = snapped(R.T @ R_PK)
+        phase = s, c = _phase(arm, i, turn)
+        turn = snapped(turn @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]))
         joints.append(KernelJoint(joint.parent, joint.kind == PRISMATIC, rows(R_PK), tuple(map(float, p)),
-                                  joint.coordinate, float(joint.multiplier), float(joint.offset), rotor,
-                                  snapped(R.T @ R_PK)))
+                                  joint.coordinate, float(joint.multiplier), float(joint.offset), rotor, phase, turn))
     return tuple(joints)
 
 

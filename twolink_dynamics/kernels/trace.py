@@ -46,7 +46,8 @@ class Tracer:
         self.joints, self.bodies, self.ground, self.gravity = joints, bodies, ground, gravity
         self.q, self.n, self.count = q, len(q), len(joints)
         self.variables = [scaled(joint.multiplier, q[joint.coordinate]) + joint.offset for joint in joints]
-        self.turns = [None if joint.prismatic else (sine(x), cosine(x)) for joint, x in zip(joints, self.variables)]
+        self.turns = [None if joint.prismatic else ahead(sine(x), cosine(x), *joint.phase)
+                      for joint, x in zip(joints, self.variables)]
 
     # -- moving vectors between a joint's frames -----------------------------------------------------------------
     def outwards(self, i, v):
@@ -395,6 +396,11 @@ class Tracer:
 def scaled(factor, x):
     """factor · x for a number and anything."""
     return x if factor == 1.0 else factor * x
+
+
+def ahead(s, c, sine_phase, cosine_phase):
+    """(sin, cos) of an angle and a constant phase, from those of the angle: a large angle loses nothing."""
+    return s * cosine_phase + c * sine_phase, c * cosine_phase - s * sine_phase
 
 
 def swirl(w, alpha):
