@@ -13,8 +13,18 @@ from .law import Law, TorqueTerms
 from .laws import LAWS, make_law
 from .limits import EffortLimits, EffortToCommand, Handover
 from .pd import PDGravity
-from .reference import (Circle, FigureEight, Hold, JointTrajectory, Line, PointToPoint, Sequence, SineSweep, Stop,
-                        TrajectoryPoint)
+from .reference import (
+                        Circle,
+                        FigureEight,
+                        Hold,
+                        JointTrajectory,
+                        Line,
+                        PointToPoint,
+                        Sequence,
+                        SineSweep,
+                        Stop,
+                        TrajectoryPoint,
+)
 from .supervision import SAFE_MODES, Supervisor
 
 __all__ = ["Circle", "ComputedTorque", "Controller", "EffortLimits", "EffortToCommand", "FigureEight",

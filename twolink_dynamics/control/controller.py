@@ -47,11 +47,12 @@ class Controller:
     laws                 {name: Law}; default: every law with its default gains
     effort_limit         (n,), default the arm's; torque_rate_limit [N m/s] shapes the change at a switch, None: steps
     state_timeout, safe_mode   see Supervisor
-    velocity_limit, acceleration_limit   of `move_to` and of coming to rest; velocity default the arm's (2 where it has none)
+    velocity_limit, acceleration_limit   of `move_to` and of coming to rest; velocity: the arm's, 2 where
+                         it has none
     enabled              False: sends nothing until `enable`
 
-    Time is the stamps of the states. `step` each state; `step(t)` without one from a watchdog. What a person should know
-    is appended to `notices` as (level, text), level 'info', 'warning' or 'error', once per event.
+    Time is the stamps of the states. `step` each state; `step(t)` without one from a watchdog. What a person should
+    know is appended to `notices` as (level, text), level 'info', 'warning' or 'error', once per event.
     Raises InputError on options that make no sense; `step` itself only on arrays of the wrong shape.
     """
 
@@ -111,7 +112,8 @@ class Controller:
         self._source = self._reference = None
         self._mode, self._switched, self._next_check = "waiting", False, None
         self._warned = False
-        self.last = Output(0.0, self._zero, self._zero, None, "waiting", self.law, send=False, fault="no joint state yet")
+        self.last = Output(0.0, self._zero, self._zero, None, "waiting", self.law, send=False,
+                           fault="no joint state yet")
 
     def follow(self, source):
         """Follow a source of references (`sample(t)`, absolute time) from the next step on."""
@@ -119,7 +121,7 @@ class Controller:
         self._source = source
 
     def trajectory(self, names, points, *, stamp=0.0, now=None, allow_partial=False, effort="ignore"):
-        """A joint trajectory that replaces what is followed (see JointTrajectory); no points: hold. Returns the source."""
+        """A joint trajectory that replaces what is followed (see JointTrajectory), no points: hold; returns the source."""
         self._require_reference()
         now = self.supervisor.time if now is None else now
         if not len(points):
@@ -183,7 +185,7 @@ class Controller:
     # -- running -------------------------------------------------------------------------------------------------
     def step(self, t, state=None, age=0.0):
         """Output at time t [s] for the measured State (or (q, qd)), `age` [s] old on arrival; without a state: the last
-        output while the last state still holds, the safe mode after that. Whatever comes in, only finite efforts leave."""
+        output while the last state still holds, then the safe mode. Whatever comes in, only finite efforts leave."""
         if state is not None:
             state = self._array_state(state)
         fault = self.supervisor.judge(t, state, age)

@@ -1,4 +1,4 @@
-"""The life of a trajectory goal: tolerances, success, abort, cancel, feedback. What FollowJointTrajectory does, without ROS."""
+"""The life of a trajectory goal: tolerances, success, abort, cancel, feedback: FollowJointTrajectory without ROS."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -28,10 +28,8 @@ class GoalTolerances:
     """Largest |error| of position [rad or m] and velocity [rad/s or m/s], (n,) or scalars; inf is not checked."""
 
     def __init__(self, n, position=np.inf, velocity=np.inf):
-        self.position, self.velocity = (np.where(np.isinf(value), np.inf, gains(np.where(np.isinf(value), 0.0, value), n, what))
-                                        for value, what in ((np.asarray(position, float), "position tolerance"),
-                                                            (np.asarray(velocity, float), "velocity tolerance")))
-        self.position, self.velocity = np.broadcast_to(self.position, (n,)), np.broadcast_to(self.velocity, (n,))
+        self.position = _tolerance(position, n, "position tolerance")
+        self.velocity = _tolerance(velocity, n, "velocity tolerance")
 
     def overridden(self, arm, entries):
         """New tolerances with (name, position, velocity) entries as the action defines them: 0 keeps the default, a
@@ -59,11 +57,16 @@ class GoalTolerances:
         return ""
 
 
+def _tolerance(value, n, what):
+    value = np.asarray(value, float)
+    return np.where(np.isinf(value), np.inf, gains(np.where(np.isinf(value), 0.0, value), n, what))
+
+
 class TrajectoryGoal:
     """One goal that a controller follows.
 
     trajectory    the source followed (its `start` and `duration`)
-    path, goal    GoalTolerances on the way and at the end; None: unchecked on the way, 0.01 rad/s of standing still at the end
+    path, goal    GoalTolerances on the way and at the end; None: unchecked on the way, 0.01 rad/s at the end
     goal_time     [s] after the end in which the goal tolerances must be met; 0 waits for ever
 
     Attributes: status ('executing', 'succeeded', 'aborted', 'canceled'), code (the action's error code), text.
@@ -83,7 +86,7 @@ class TrajectoryGoal:
         return self.status != EXECUTING
 
     def update(self, t, state):
-        """Judge the State at controller time t [s]: Feedback while it executes and at the step that ends it, None after."""
+        """Judge the State at controller time t [s]: Feedback until the step that ends it, None after."""
         if self.done:
             return None
         desired = self.trajectory.sample(t)

@@ -17,26 +17,26 @@ class Impedance(Law):
     The arm keeps its natural inertia, which makes the law passive: with V = ½ sᵀM s + ½ eᵀK e, s = q̇ − q̇_r and
     J q̇_r = ẋ_d, V̇ = −ėᵀD ė + sᵀJᵀ f_ext (Albu-Schäffer, Ott & Hirzinger 2007; Ott, Cartesian Impedance Control, ch. 3).
 
-    stiffness      K: a scalar or (3,) [N/m] for translation alone, (6,) [N/m; N m/rad] with orientation, or (3, 3), (6, 6)
-                   matrices, in the axes of `axes` (3, 3) (columns in root axes; default: root axes)
+    stiffness      K: a scalar or (3,) [N/m] for translation alone, (6,) [N/m; N m/rad] with orientation, or (3, 3),
+                   (6, 6) matrices, in the axes of `axes` (3, 3) (columns in root axes; default: root axes)
     damping        D in the same forms [N s/m; N m s/rad]; or None:
     damping_ratio  ζ per mode against the task inertia Λ, D = 2ζ Λ^½ (Λ^−½ K Λ^−½)^½ Λ^½, Λ bounded near singular poses
     coriolis       'natural' (passive), or 'cancel': adds C q̇, the textbook form; not passive, it can feed energy in
     desired_inertia   Λ_d (kg, kg m²) in the same forms: then
-                   τ = Jᵀ{Λ [ẍ_d − J̇q̇ + Λ_d⁻¹ (D ė + K e + F_ff + f_ext)] − f_ext} + C q̇ + g, Λ damped near singular poses;
-                   needs the measured tip force (`set_measured_wrench`) and refuses to run before the first
+                   τ = Jᵀ{Λ [ẍ_d − J̇q̇ + Λ_d⁻¹ (D ė + K e + F_ff + f_ext)] − f_ext} + C q̇ + g, Λ damped near singular
+                   poses; needs the measured tip force (`set_measured_wrench`) and refuses to run before the first
     null_damping   [N m s/rad] of the motion that does not move the task, where n is larger than the task
 
-    The task is what the tip can do: directions found from the Jacobian, orientation only with stiffness for it and enough
-    joints (two links: the plane; six axes: all six). The target is `set_target`, else the tip of the joint reference.
+    The task is what the tip can do: directions found from the Jacobian, orientation only with stiffness for it and
+    enough joints (two links: the plane; six axes: all six). The target is `set_target`, else the tip of the joint reference.
     Orientation potential 2 εᵀK ε of the quaternion of R R_dᵀ (Siciliano et al., §9.2.2, Caccavale 1999), for any angle.
     Raises InputError on values that are not finite, not positive, not symmetric or of a wrong shape.
     """
 
     name = "impedance"
 
-    def __init__(self, dynamics, stiffness=400.0, damping=None, damping_ratio=None, *, axes=np.eye(3), coriolis="natural",
-                 desired_inertia=None, null_damping=2.0, frame=None, friction=None, residual=None):
+    def __init__(self, dynamics, stiffness=400.0, damping=None, damping_ratio=None, *, axes=None,
+                 coriolis="natural", desired_inertia=None, null_damping=2.0, frame=None, friction=None, residual=None):
         super().__init__(dynamics, friction, residual)
         if coriolis not in CORIOLIS:
             raise InputError(f"impedance: coriolis '{coriolis}' is none of {', '.join(CORIOLIS)}")
@@ -47,7 +47,7 @@ class Impedance(Law):
             raise InputError(f"impedance: damping_ratio {ratio:g} must be finite and not negative")
         if not (np.isfinite(null_damping) and null_damping >= 0.0):
             raise InputError(f"impedance: null_damping {null_damping:g} must be finite and not negative")
-        axes = frozen(axes, (3, 3), "impedance: axes")
+        axes = frozen(np.eye(3) if axes is None else axes, (3, 3), "impedance: axes")
         if np.abs(axes @ axes.T - np.eye(3)).max() > 1e-6:
             raise InputError(f"impedance: axes {axes.tolist()} are not orthonormal")
         K = task_matrix(stiffness, axes, "stiffness")
@@ -114,20 +114,20 @@ class Impedance(Law):
         """(position, rotation, velocity or None, acceleration or None), six-vectors, root axes."""
         if self._target is not None:
             return self._target
-        rotation, position = self.dynamics.tip_pose(reference.q, self.frame)
-        if not reference.qd.any():
+        rotation, position = self.task.tip_pose(reference.q)
+        if not any(reference.qd.tolist()):
             return position, rotation, None, None
-        J = self.dynamics.jacobian(reference.q, self.frame)
+        J = self.task.jacobian(reference.q)
         velocity = J.dot(reference.qd)
         acceleration = (J.dot(reference.qdd)
-                        + self.dynamics.jacobian_rate(reference.q, reference.qd, self.frame))
+                        + self.task.jacobian_rate(reference.q, reference.qd))
         return position, rotation, velocity, acceleration
 
     def _errors(self, state, reference):
         """Task Jacobian, K e, ẋ_r − ẋ, and the target's velocity and acceleration in task coordinates (or None)."""
-        dynamics, S = self.dynamics, self._S
-        rotation, position = dynamics.tip_pose(state.q, self.frame)
-        whole = dynamics.jacobian(state.q, self.frame)
+        S = self._S
+        rotation, position = self.task.tip_pose(state.q)
+        whole = self.task.jacobian(state.q)
         J = S.dot(whole)
         position_d, rotation_d, velocity, acceleration = self._desired(reference)
         if self._oriented:
@@ -166,7 +166,7 @@ class Impedance(Law):
             M = dynamics.mass_matrix(state.q)
             inverse = self.task.inertia(M, J)
             outside = np.zeros(len(J)) if self._measured is None else self._S @ self._measured
-            drift = self._S @ dynamics.jacobian_rate(state.q, state.qd, self.frame)
+            drift = self._S @ self.task.jacobian_rate(state.q, state.qd)
             wanted = -drift if acceleration is None else acceleration - drift
             inertia = J.T @ (inverse @ wanted)
             feedback = J.T @ (inverse @ (self._Ld_inverse @ (force + outside)) - outside)
@@ -204,7 +204,7 @@ class Impedance(Law):
         return tau
 
     def damping_rate(self, state):
-        J = self._S @ self.dynamics.jacobian(state.q, self.frame)
+        J = self._S @ self.task.jacobian(state.q)
         M = self.dynamics.mass_matrix(state.q)
         rate = np.linalg.eigvals(np.linalg.solve(M, J.T @ self._damping_matrix(state, J) @ J))
         return float(np.abs(rate).max())

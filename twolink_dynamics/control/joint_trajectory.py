@@ -11,8 +11,8 @@ from .splines import Spline, knot_velocity
 
 
 class TrajectoryPoint(NamedTuple):
-    """One waypoint: time [s] from the start, and per named joint positions, velocities, accelerations, efforts; an empty
-    or None field is not given."""
+    """One waypoint: time [s] from the start, and per named joint positions, velocities, accelerations, efforts; an
+    empty or None field is not given."""
 
     time: float
     positions: object
@@ -25,19 +25,19 @@ class JointTrajectory:
     """Waypoints joined by splines, from where the reference is now.
 
     arm, names      the arm and the names the points' values belong to, in any order
-    points          TrajectoryPoint, or anything with its fields in this order; none is refused (an empty trajectory means
-                    "hold", which is the caller's decision)
+    points          TrajectoryPoint, or anything with its fields in this order; an empty list is refused (what it means,
+                    hold, is the caller's to do)
     now, stamp      controller time [s], and when the trajectory starts; stamp 0 is now
-    previous        the source followed until then (its sample at the start is the first knot), or a Reference to start from
+    previous        the source followed until then (its sample at the start is the first knot), or a Reference
     allow_partial   joints that are not named stay where the reference has them
     effort          'ignore' or 'add': what the points' effort does (linear between points, `feedforward(t)`)
 
     Positions only → quintic through the waypoints (see knot_velocity), at rest at the last one; with velocities → cubic
-    Hermite; with accelerations too → quintic. A first point at time 0 is where the reference jumps to, as there. A start
-    in the future keeps the previous source until then; of a start in the past only the points still ahead are used.
+    Hermite; with accelerations too → quintic. A first point at time 0 is where the reference jumps to, as there. A
+    start in the future keeps the previous source until then; of a start in the past only the points still ahead are used.
     Continuous joints take the short way from point to point.
 
-    Attributes: start, duration [s], final (n,) position, ignored_effort, warnings (text lines: limits of the arm exceeded).
+    Attributes: start, duration [s], final (n,) position, ignored_effort, warnings (text: limits of the arm exceeded).
     Raises InputError naming the joint or point: unknown, repeated or missing names, wrong lengths, values that are not
     finite, times that do not increase, a moving last point, an end in the past.
     """

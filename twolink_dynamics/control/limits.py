@@ -29,7 +29,7 @@ class EffortLimits:
 class Handover:
     """Shapes the change at a switch of laws, and nothing else.
 
-    At the switch the old torque is kept and the difference Δ = τ_applied − τ_new is worked off at `rate` [N m/s or N/s]:
+    At the switch the old torque is kept and the difference Δ = τ_applied − τ_new is worked off at `rate` [N m/s]:
     τ = τ_new + Δ(t). Once Δ is gone the law acts undelayed; a law that takes over from nothing starts from gravity
     compensation, which is never built up from zero. `rate` None or inf: switches are steps.
     """
@@ -38,7 +38,8 @@ class Handover:
         try:
             self.rate = np.array(np.broadcast_to(np.asarray(np.inf if rate is None else rate, float), (n,)))
         except (TypeError, ValueError):
-            raise InputError(f"torque_rate_limit: {rate!r} is not one number or one for each of the {n} joints") from None
+            raise InputError(f"torque_rate_limit: {rate!r} is not one number or one for each of the {n} joints") \
+                from None
         if not (self.rate > 0.0).all():
             raise InputError(f"torque_rate_limit: {self.rate.tolist()} must be positive")
         self._steps = bool(np.isinf(self.rate).all())

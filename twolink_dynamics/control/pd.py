@@ -7,8 +7,8 @@ from .law import Law, gains
 
 
 class PDGravity(Law):
-    """τ = Kp (q_d − q) + Kd (q̇_d − q̇) + g(q); kp [N m/rad], kd [N m s/rad], scalars or (n,). Default: 100 and 20 times each
-    joint's largest inertia over 32 fixed poses.
+    """τ = Kp (q_d − q) + Kd (q̇_d − q̇) + g(q); kp [N m/rad], kd [N m s/rad], scalars or (n,). Default: 100
+    and 20 times each joint's largest inertia over 32 fixed poses.
 
     Globally asymptotically stable at a constant reference for any positive gains (Siciliano et al., Robotics, §8.5.1).
     Raises InputError on a gain that is negative, not finite or of the wrong length."""

@@ -25,7 +25,8 @@ class PointToPoint:
     profile   'trapezoid': the shortest time T = max_i T_i in which constant accelerations can do it (the slowest joint
               at its limits, the others cruise slower); 'quintic': smooth, T = max(15/8 d/v, (10/√3 d/a)^½)
     arm       given, continuous joints take the short way
-    (Siciliano et al., Robotics, §4.2.1.) Raises InputError on what is not finite, limits that are not positive, an unknown profile.
+    (Siciliano et al., Robotics, §4.2.1.) Raises InputError on what is not finite, limits that are not positive, an
+    unknown profile.
     """
 
     PROFILES = ("trapezoid", "quintic")

@@ -27,8 +27,8 @@ def hermite(duration, q0, v0, a0, q1, v1, a1):
 def knot_velocity(before, after, slope_before, slope_after):
     """(n,) velocity at a knot without one, from the durations [s] and mean slopes (n,) of its two segments.
 
-    Zero where the slopes change sign (the knot is a turning point), else their weighted harmonic mean (Fritsch & Butland
-    1984), held below twice the smaller slope: with zero acceleration at the knots the quintic is then monotone wherever
+    Zero where the slopes change sign (the knot is a turning point), else their weighted harmonic mean (Fritsch &
+    Butland 1984), held below twice the smaller slope: with zero acceleration at the knots the quintic is then monotone wherever
     the waypoints are, so that it never overshoots them."""
     same = slope_before * slope_after > 0.0
     w0, w1 = before + 2.0 * after, 2.0 * before + after
@@ -36,6 +36,11 @@ def knot_velocity(before, after, slope_before, slope_after):
         mean = (w0 + w1) / (w0 / slope_before + w1 / slope_after)
     bound = 2.0 * np.minimum(np.abs(slope_before), np.abs(slope_after))
     return np.where(same, np.clip(np.where(same, mean, 0.0), -bound, bound), 0.0)
+
+
+def derivative(coefficients):
+    """(6, n) coefficients of a polynomial's derivative."""
+    return np.concatenate([coefficients[1:] * np.arange(1.0, 6.0)[:, None], np.zeros((1, coefficients.shape[1]))])
 
 
 class Spline:
@@ -46,6 +51,9 @@ class Spline:
     def __init__(self, times, coefficients):
         self.times = [float(t) for t in times]
         self.coefficients = coefficients
+        # (6, 3n): one product with the powers of t gives position, velocity and acceleration
+        self._tables = [np.concatenate([c, derivative(c), derivative(derivative(c))], axis=1) for c in coefficients]
+        self._n = coefficients[0].shape[1]
         rest = np.zeros_like(coefficients[0][0])
         rest.setflags(write=False)
         self._rest = rest
@@ -67,22 +75,20 @@ class Spline:
         return self._segment(bisect_right(self.times, t) - 1, t)
 
     def _segment(self, i, t):
-        c0, c1, c2, c3, c4, c5 = self.coefficients[i]
         s = t - self.times[i]
-        return Reference(c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5)))),
-                         c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * (5.0 * c5)))),
-                         2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * (20.0 * c5))))
+        s2 = s * s
+        flat = np.array((1.0, s, s2, s2 * s, s2 * s2, s2 * s2 * s)).dot(self._tables[i])
+        n = self._n
+        return Reference(flat[:n], flat[n:2 * n], flat[2 * n:])
 
     def peaks(self):
         """((n,), (n,)) largest |velocity| and |acceleration|, sampled 32 times a segment."""
-        speed, acceleration = self._rest, self._rest
-        for c, t0, t1 in zip(self.coefficients, self.times, self.times[1:]):
-            s = np.linspace(0.0, t1 - t0, 33)[:, None]
-            speed = np.maximum(speed, np.abs(
-                c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * (5.0 * c[5]))))).max(axis=0))
-            acceleration = np.maximum(acceleration, np.abs(
-                2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * (20.0 * c[5])))).max(axis=0))
-        return speed, acceleration
+        n = self._n
+        peak = np.zeros(3 * n)
+        for table, t0, t1 in zip(self._tables, self.times, self.times[1:]):
+            powers = np.linspace(0.0, t1 - t0, 33)[:, None] ** np.arange(6)
+            peak = np.maximum(peak, np.abs(powers.dot(table)).max(axis=0))
+        return peak[n:2 * n], peak[2 * n:]
 
 
 def smooth_step(x):

@@ -14,7 +14,7 @@ class TaskSpace:
     def __init__(self, dynamics, oriented, frame=None, poses=16):
         self.dynamics, self.arm, self.n, self.frame = dynamics, dynamics.arm, dynamics.arm.n, frame
         q = np.random.default_rng(3).uniform(-2.0, 2.0, (poses, self.n))
-        J = np.array([dynamics.jacobian(pose, frame) for pose in q])
+        J = np.array([self.jacobian(pose) for pose in q])
         linear, angular = reachable(J[:, :3, :]), reachable(J[:, 3:, :])
         if not oriented or len(linear) + len(angular) > self.n:
             angular = np.zeros((0, 3))
@@ -29,16 +29,30 @@ class TaskSpace:
         self._square_floor = np.diag(1e-4 * self._typical([task @ task.T for task in tasks]))
         self._chain = len(self.arm.joints) == self.n  # without mimic joints every column is one joint's
 
+    # without a frame the call goes straight to the compiled function
+    def tip_pose(self, q):
+        """(rotation (3, 3), position (3,) [m]) of the frame."""
+        return self.dynamics.tip_pose(q) if self.frame is None else self.dynamics.tip_pose(q, self.frame)
+
+    def jacobian(self, q):
+        """(6, n) of the frame, all six rows."""
+        return self.dynamics.jacobian(q) if self.frame is None else self.dynamics.jacobian(q, self.frame)
+
+    def jacobian_rate(self, q, qd):
+        """J̇ q̇ (6,)."""
+        if self.frame is None:
+            return self.dynamics.jacobian_rate(q, qd)
+        return self.dynamics.jacobian_rate(q, qd, self.frame)
+
     def _typical(self, matrices):
-        """Median diagonal, one value for all translations and one for all rotations."""
-        diagonal = np.median(np.diagonal(matrices, axis1=1, axis2=2), axis=0)
-        k = self.translations
-        diagonal[:k] = diagonal[:k].mean() if k else 0.0
-        diagonal[k:] = diagonal[k:].mean() if self.rotations else 0.0
-        return diagonal
+        """(r,) the median over the poses of the mean diagonal, one value for translations and one for rotations: so
+        that the base's orientation does not matter."""
+        diagonal, k = np.diagonal(matrices, axis1=1, axis2=2), self.translations
+        return np.concatenate([np.full(part.shape[1], np.median(part.mean(axis=1))) if part.shape[1] else part[0]
+                               for part in (diagonal[:, :k], diagonal[:, k:])])
 
     def inertia(self, M, J):
-        """Λ = (J M⁻¹ Jᵀ + ε)⁻¹ (r, r): the tip's apparent inertia [kg, kg m²], at most some hundred times a typical one."""
+        """Λ = (J M⁻¹ Jᵀ + ε)⁻¹ (r, r): the tip's apparent inertia [kg, kg m²], bounded near singular poses."""
         return np.linalg.inv(self._mobility(M, J))
 
     def _mobility(self, M, J):
@@ -67,7 +81,7 @@ class TaskSpace:
         return (root * (2.0 * ratio * np.sqrt(np.maximum(squares, 0.0)))) @ root.T
 
     def inverse(self, J):
-        """J⁺ (n, r), exact away from singular poses, bounded near them: Jᵀ (J Jᵀ + μ)⁻¹ with μ only where J Jᵀ is small."""
+        """J⁺ (n, r), exact away from singular poses, bounded near them: Jᵀ (J Jᵀ + μ)⁻¹, μ only where J Jᵀ is small."""
         square = J.dot(J.T)
         if len(square) == 2:
             (a, b), (_, d) = square.tolist()
@@ -87,10 +101,10 @@ class TaskSpace:
         """S J̇(q, q̇) u (r,) for any joint velocity u (n,), not only q̇."""
         if not self._chain:
             h = 1e-6
-            ahead, behind = (self.dynamics.jacobian(q + s * h * qd, self.frame) for s in (1.0, -1.0))
+            ahead, behind = (self.jacobian(q + s * h * qd) for s in (1.0, -1.0))
             return self.selector @ ((ahead - behind) @ joint_rate) / (2.0 * h)
-        # ∂v_i/∂q_j = ω_min(i,j) × v_max(i,j), ∂ω_i/∂q_j = ω_j × ω_i for j < i (columns v_i, ω_i of J; order of the tree)
-        J = self.dynamics.jacobian(q, self.frame)
+        # ∂v_i/∂q_j = ω_min(i,j) × v_max(i,j), ∂ω_i/∂q_j = ω_j × ω_i for j < i (columns v_i, ω_i of J)
+        J = self.jacobian(q)
         total = np.zeros(6)
         w = np.zeros(3)  # Σ_{j<i} ω_j q̇_j
         v = J[:3].dot(qd)  # Σ_{j≥i} v_j q̇_j
@@ -104,7 +118,7 @@ class TaskSpace:
 
 
 def reachable(J):
-    """Orthonormal rows (r, 3) spanning the columns of all J (k, 3, n); root axes themselves where they span the same."""
+    """Orthonormal rows (r, 3) spanning the columns of all J (k, 3, n); root axes where those span the same."""
     spread = np.concatenate(list(J), axis=1)
     square = spread @ spread.T
     values, vectors = np.linalg.eigh(square)

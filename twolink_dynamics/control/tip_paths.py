@@ -13,9 +13,9 @@ class TipPath:
 
     dynamics     of the arm; q0 (n,) the pose whose inverse kinematics branch (elbow) is kept
     period [s]   of one lap; laps; ramp [s] to come up to speed and back (default a quarter of the period)
-    nodes        inverse kinematics solutions per lap, joined by quintics; the tip leaves the path by less than 1e-5 of its
-                 size with the default
-    keep_orientation   True: the tip's orientation at q0 is kept where the arm has joints for it; default: where n allows
+    nodes        inverse kinematics solutions per lap, joined by quintics; the tip leaves the path by less than 1e-5 of
+                 its size with the default
+    keep_orientation   True: keep the tip's orientation at q0 (refused without the joints for it); None: where n allows
 
     Subclasses give `_place(s)` → p (3,), p', p'' in the root frame [m]. Attributes: start, duration, q (n,) first pose.
     Raises InputError where the path leaves the arm's reach, naming the point, and on values that make no sense.
@@ -81,28 +81,28 @@ class TipPath:
         """(q, q̇, q̈) (n,) at path time t, by damped Newton steps from the pose before."""
         p, v, a = TipPath.tip(self, t + self.start)
         q = guess.copy()
-        S, dynamics, arm = self._task.selector, self.dynamics, self.dynamics.arm
+        S = self._task.selector
         for _ in range(50):
-            rotation, position = dynamics.tip_pose(q, self.frame)
+            rotation, position = self._task.tip_pose(q)
             error = S @ np.concatenate([p - position, rotation_vector(self._rotation @ rotation.T)])
-            J = S @ dynamics.jacobian(q, self.frame)
+            J = S @ self._task.jacobian(q)
             step = J.T @ np.linalg.solve(J @ J.T + 1e-12 * np.trace(J @ J.T) * np.eye(len(J)), error)
             q = q + step * min(1.0, 0.5 / max(np.abs(step).max(), 1e-300))
             if np.abs(error).max() < 1e-12:
                 break
-        missed = p - dynamics.tip_pose(q, self.frame)[1]
+        missed = p - self._task.tip_pose(q)[1]
         distance = float(np.linalg.norm(missed))
         if distance > 1e-8 or not np.isfinite(distance):
             raise InputError(f"{self._label}: point ({', '.join(f'{x:.4g}' for x in p)}) is out of the arm's reach"
                              f"{f' by {distance:.3g} m' if np.isfinite(distance) else ''}")
-        J = S @ dynamics.jacobian(q, self.frame)
+        J = S @ self._task.jacobian(q)
         gram = J @ J.T
         if np.linalg.cond(gram) > 1e10:
             raise InputError(f"{self._label}: point ({', '.join(f'{x:.4g}' for x in p)}) is singular for this arm "
                              "(stretched or folded)")
         inverse = J.T @ np.linalg.inv(gram)
         qd = inverse @ (S[:, :3] @ v)
-        qdd = inverse @ (S[:, :3] @ a - S @ dynamics.jacobian_rate(q, qd, self.frame))
+        qdd = inverse @ (S[:, :3] @ a - S @ self._task.jacobian_rate(q, qd))
         return q, qd, qdd
 
     def _check_stops(self, arm, q):
@@ -133,8 +133,8 @@ class Line(TipPath):
 
 
 class Circle(TipPath):
-    """A circle of `radius` [m] through the tip at q0 (or `origin`), its center away along `toward` (3,), in the plane of
-    `toward` and `sideways` (3,) (default: the arm's first two reachable directions)."""
+    """A circle of `radius` [m] through the tip at q0 (or `origin`), its center away along `toward` (3,), in the plane
+    of `toward` and `sideways` (3,) (default: the arm's first two reachable directions)."""
 
     _label = "circle"
 
