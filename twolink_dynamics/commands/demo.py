@@ -76,7 +76,7 @@ class Show:
         self.script_length = self.length or self.scenario.length
         common = {"urdf": self.path, **({"tip": self.tip} if self.tip else {})}
         self.simulator = {**common, "command_timeout": 1.0, **self.scenario.simulator}
-        self.dynamics = {**common, "state_timeout": 1.0, "loop_rate": args.loop_rate, **self.scenario.dynamics}
+        self.dynamics = {**common, "state_timeout": 5.0, "loop_rate": args.loop_rate, **self.scenario.dynamics}
         self.stuck = np.zeros(self.arm.n)
         if self.scenario.script == PLANNED:
             start = np.clip(np.zeros(self.arm.n), self.arm.lower, self.arm.upper) if args.attach else None

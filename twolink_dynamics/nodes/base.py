@@ -3,6 +3,7 @@ when someone looks, and a main loop that keeps absolute deadlines in the main th
 from __future__ import annotations
 
 import ctypes
+import re
 import signal
 import sys
 import time
@@ -239,8 +240,8 @@ def initialise(args=None):
         if "same type" in text:
             reason = ("a list of parameters mixes types: write all numbers of a list as doubles ([1.0, 2.0], not "
                       "[1, 2.0])")
-            source = text.split("'")[1] if "'" in text else ""
-            raise TwolinkError(f"{reason}; in {source}") from None
+            source = re.search(r"'(-[^']*)'", text)
+            raise TwolinkError(reason + (f"; in {source.group(1)}" if source else "")) from None
         raise TwolinkError(text.split(", at /")[0].splitlines()[0]) from None
 
 

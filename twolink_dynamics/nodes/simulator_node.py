@@ -59,6 +59,7 @@ class SimulatorNode(ArmNode):
     def build(self, arm):
         self.sim = build_simulation(arm, self.parameters)
         self.sensors = build_sensors(arm, self.parameters)
+        self.edited = self.parameters["payload.mass"] > 0.0
         self.epoch = self.sim.dt if self.parameters["publish_clock"] else self.now()
         self.lateness, self.missed, self.steps = Meter(), 0, 0
         self.msg = JointState(name=list(arm.joint_names))
@@ -95,8 +96,10 @@ class SimulatorNode(ArmNode):
             return
         if any(name.startswith("payload.") for name in names):
             self.sim.set_payload(*payload(values))
+            self.edited = True
         if "gravity" in names:
             self.sim.set_gravity(np.array(values["gravity"]))
+            self.edited = True
         self._pace(values)
 
     def tick(self, now):
@@ -205,7 +208,7 @@ class SimulatorNode(ArmNode):
         if self.arm is None:
             response.success, response.message = False, "there is no arm yet"
             return response
-        self.sim.reset(keep_model=True)
+        self.sim.reset(keep_model=self.edited)  # a live change stays, as the parameters do
         self.sensors = build_sensors(self.arm, self.parameters)
         self._fresh()
         self._publish_state()
