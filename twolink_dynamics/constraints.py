@@ -11,6 +11,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from .arm import frozen
+from .dynamics import Dynamics
 from .errors import InputError, ModelError, SimulationError
 
 REACH = 1e-9      # a combination of rows whose Jacobian is smaller than this (relative) everywhere is out of reach
@@ -21,13 +22,34 @@ ACCEPTED = 1e-8   # [m or rad] a given state may miss a constraint by this
 class Bound(NamedTuple):
     """A constraint on one arm, before the choice of directions; `k` raw rows.
 
-    phi(q) -> (k,), jacobian(q) -> (k, n), rate(q, qd) -> (k,) J̇ q̇; force(q, lam (k,)) -> (3,) force on the tip [N] in
-    root axes, or None where λ is a joint effort."""
+    phi(q) -> (k,);  rows(q, qd) -> (J (k, n), J̇ q̇ (k,), or None without qd);  force(q, lam (k,)) -> (3,) force on the
+    tip [N] in root axes, or None where λ is a joint effort."""
 
     phi: Callable
-    jacobian: Callable
-    rate: Callable
+    rows: Callable
     force: Callable | None
+
+
+class Point:
+    """The origin of a link's frame: position(q) (3,), jacobian(q) (3, n), rate(q, qd) (3,) = J̇ q̇, in root axes."""
+
+    def __init__(self, dynamics, frame=None):
+        arm = dynamics.arm
+        self.name = arm.frame(frame).name
+        self._of = dynamics if self.name == arm.tip else Dynamics(arm.with_tip(self.name))  # tips are served fastest
+
+    def position(self, q):
+        return self._of.tip_pose(q)[1]
+
+    def jacobian(self, q):
+        return self._of.jacobian(q)[:3]
+
+    def rate(self, q, qd):
+        return self._of.jacobian_rate(q, qd)[:3]
+
+    def rows(self, q, qd):
+        """(J (3, n), J̇ q̇ (3,) or None)."""
+        return self.jacobian(q), None if qd is None else self.rate(q, qd)
 
 
 def unit(vector, what):
@@ -37,12 +59,6 @@ def unit(vector, what):
     if length == 0.0:
         raise InputError(f"{what}: (0, 0, 0) has no direction")
     return vector / length
-
-
-def resolve(arm, frame):
-    """The name to ask Dynamics for: None for the tip, which it serves fastest; raises ModelError on an unknown link."""
-    name = arm.frame(frame).name
-    return None if name == arm.tip else name
 
 
 def across(direction):
@@ -59,11 +75,13 @@ class _Tip:
     frame: str | None = None
 
     def _bind_rows(self, dynamics, N, point):
-        frame = resolve(dynamics.arm, self.frame)
-        return Bound(phi=lambda q: N @ (dynamics.tip_pose(q, frame)[1] - point),
-                     jacobian=lambda q: N @ dynamics.jacobian(q, frame)[:3],
-                     rate=lambda q, qd: N @ dynamics.jacobian_rate(q, qd, frame)[:3],
-                     force=lambda q, lam: lam @ N)
+        tip = Point(dynamics, self.frame)
+
+        def rows(q, qd=None):
+            J, rate = tip.rows(q, qd)
+            return N @ J, None if qd is None else N @ rate
+
+        return Bound(lambda q: N @ (tip.position(q) - point), rows, force=lambda q, lam: lam @ N)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,28 +136,28 @@ class TipAtDistance:
     name: str = "tip at distance"
 
     def bind(self, dynamics):
-        frame = resolve(dynamics.arm, self.frame)
+        tip = Point(dynamics, self.frame)
         centre = frozen(self.point, (3,), f"{self.name}: point")
         distance = float(self.distance)
         if not (np.isfinite(distance) and distance > 0.0):
             raise InputError(f"{self.name}: distance {self.distance!r} must be positive and finite")
 
         def away(q):
-            offset = dynamics.tip_pose(q, frame)[1] - centre
-            length = np.linalg.norm(offset)
+            offset = tip.position(q) - centre
+            length = float(np.sqrt(offset @ offset))
             if length == 0.0:
                 raise SimulationError(f"{self.name}: the tip is at the centre {centre.tolist()}, no direction to it")
             return offset / length, length
 
-        def rate(q, qd):
+        def rows(q, qd=None):
             direction, length = away(q)
-            v = dynamics.jacobian(q, frame)[:3] @ qd
-            along = direction @ v
-            return np.array([direction @ dynamics.jacobian_rate(q, qd, frame)[:3] + (v @ v - along**2) / length])
+            J, rate = tip.rows(q, qd)
+            if qd is None:
+                return (direction @ J)[None], None
+            v = J @ qd
+            return (direction @ J)[None], np.array([direction @ rate + (v @ v - (direction @ v) ** 2) / length])
 
-        return Bound(phi=lambda q: np.array([away(q)[1] - distance]),
-                     jacobian=lambda q: (away(q)[0] @ dynamics.jacobian(q, frame)[:3])[None],
-                     rate=rate, force=lambda q, lam: lam[0] * away(q)[0])
+        return Bound(lambda q: np.array([away(q)[1] - distance]), rows, force=lambda q, lam: lam[0] * away(q)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,20 +171,15 @@ class CoincidentTips:
     name: str = "coincident tips"
 
     def bind(self, dynamics):
-        first, second = resolve(dynamics.arm, self.first), resolve(dynamics.arm, self.second)
-        if first == second:
-            raise InputError(f"{self.name}: both are link '{self.first}'")
+        first, second = Point(dynamics, self.first), Point(dynamics, self.second)
+        if first.name == second.name:
+            raise InputError(f"{self.name}: both are link '{first.name}'")
 
-        def phi(q):
-            return dynamics.tip_pose(q, first)[1] - dynamics.tip_pose(q, second)[1]
+        def rows(q, qd=None):
+            (a, a_rate), (b, b_rate) = first.rows(q, qd), second.rows(q, qd)
+            return a - b, None if qd is None else a_rate - b_rate
 
-        def jacobian(q):
-            return dynamics.jacobian(q, first)[:3] - dynamics.jacobian(q, second)[:3]
-
-        def rate(q, qd):
-            return dynamics.jacobian_rate(q, qd, first)[:3] - dynamics.jacobian_rate(q, qd, second)[:3]
-
-        return Bound(phi, jacobian, rate, force=lambda q, lam: lam)
+        return Bound(lambda q: first.position(q) - second.position(q), rows, force=lambda q, lam: lam)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,8 +201,7 @@ class CoupledJoints:
             raise InputError(f"{self.name}: ratio {self.ratio!r} and offset {self.offset!r} must be finite")
         row = np.zeros((1, arm.n))
         row[0, i], row[0, j] = 1.0, -self.ratio
-        return Bound(phi=lambda q: row @ q - self.offset, jacobian=lambda q: row,
-                     rate=lambda q, qd: np.zeros(1), force=None)
+        return Bound(lambda q: row @ q - self.offset, lambda q, qd=None: (row, np.zeros(1)), force=None)
 
 
 class ConstraintSet:
@@ -213,7 +225,7 @@ class ConstraintSet:
         poses = np.random.default_rng(9).uniform(-2.0, 2.0, (7, arm.n))
         self.directions, self.unreachable = [], []
         for name, bound in zip(self.names, self.bound):
-            samples = np.concatenate([bound.jacobian(q) for q in poses], axis=1)
+            samples = np.concatenate([bound.rows(q)[0] for q in poses], axis=1)
             U, values, _ = np.linalg.svd(samples, full_matrices=True)
             reach = np.zeros(U.shape[1], bool)
             reach[:values.size] = values > REACH * max(1.0, values[0])
@@ -221,6 +233,8 @@ class ConstraintSet:
                 raise ModelError(f"constraint '{name}': no joint moves it")
             self.directions.append(_tidy(U[:, reach]))
             self.unreachable.append((U[:, ~reach], bound.phi(poses[0])))
+        alone = len(self.bound) == 1 and np.array_equal(self.directions[0], np.eye(len(self.directions[0])))
+        self._plain = self.bound[0] if alone else None  # nothing to select or to stack
         counts = [U.shape[1] for U in self.directions]
         self.k = sum(counts)
         self.parts = [slice(sum(counts[:i]), sum(counts[:i + 1])) for i in range(len(counts))]
@@ -234,20 +248,26 @@ class ConstraintSet:
         """(k,) how far each row is from being met [m or rad]."""
         return np.concatenate([U.T @ bound.phi(q) for U, bound in zip(self.directions, self.bound)])
 
+    def rows(self, q, qd=None):
+        """(J_c (k, n), J̇_c q̇ (k,), None without qd)."""
+        if self._plain is not None:
+            return self._plain.rows(q, qd)
+        found = [bound.rows(q, qd) for bound in self.bound]
+        J = np.concatenate([U.T @ rows for U, (rows, _) in zip(self.directions, found)])
+        if qd is None:
+            return J, None
+        return J, np.concatenate([U.T @ rate for U, (_, rate) in zip(self.directions, found)])
+
     def jacobian(self, q):
         """J_c (k, n)."""
-        return np.concatenate([U.T @ bound.jacobian(q) for U, bound in zip(self.directions, self.bound)])
-
-    def rate(self, q, qd):
-        """J̇_c q̇ (k,)."""
-        return np.concatenate([U.T @ bound.rate(q, qd) for U, bound in zip(self.directions, self.bound)])
+        return self.rows(q)[0]
 
     def forces(self, q, lam):
         """{name: (3,) force on the tip [N] in root axes, or (n,) joint efforts where λ is one}."""
         found = {}
         for name, U, bound, part in zip(self.names, self.directions, self.bound, self.parts):
             raw = U @ lam[part]
-            found[name] = raw @ bound.jacobian(q) if bound.force is None else bound.force(q, raw)
+            found[name] = raw @ bound.rows(q)[0] if bound.force is None else bound.force(q, raw)
         return found
 
     def assemble(self, q, mass_matrix, tolerance=CLOSED, tries=60):

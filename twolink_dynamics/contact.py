@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arm import frozen
-from .constraints import REACH, across, resolve, unit
+from .constraints import REACH, Point, across, unit
 from .errors import InputError, ModelError
 
 TOUCHING = 1e-9  # [m] a gap smaller than this is contact
@@ -41,15 +41,13 @@ class TipContact:
     """A Plane and an arm: gap, and rows of the tip's velocity along the normal and the reachable tangents (t of them)."""
 
     def __init__(self, dynamics, plane):
-        arm = dynamics.arm
-        self.dynamics = dynamics
         self.plane = plane
-        self.frame = resolve(arm, plane.frame)
-        poses = np.random.default_rng(9).uniform(-2.0, 2.0, (7, arm.n))
-        samples = np.concatenate([dynamics.jacobian(q, self.frame)[:3] for q in poses], axis=1)
+        self.point = Point(dynamics, plane.frame)
+        poses = np.random.default_rng(9).uniform(-2.0, 2.0, (7, dynamics.n))
+        samples = np.concatenate([self.point.jacobian(q) for q in poses], axis=1)
         scale = max(1.0, np.linalg.norm(samples))
         if np.linalg.norm(plane.normal @ samples) <= REACH * scale:
-            raise ModelError(f"contact plane: no joint moves '{arm.frame(plane.frame).name}' along the normal {plane.normal.tolist()}")
+            raise ModelError(f"contact plane: no joint moves '{self.point.name}' along the normal {plane.normal.tolist()}")
         tangents = across(plane.normal)
         U, values, _ = np.linalg.svd(tangents @ samples)
         self.tangents = U[:, values > REACH * scale].T @ tangents  # (t, 3)
@@ -57,7 +55,7 @@ class TipContact:
 
     def position(self, q):
         """(3,) the touching point [m], root frame."""
-        return self.dynamics.tip_pose(q, self.frame)[1]
+        return self.point.position(q)
 
     def gap(self, q):
         """Distance from the plane [m], negative inside."""
@@ -65,8 +63,8 @@ class TipContact:
 
     def rows(self, q):
         """(1 + t, n) Jacobian along the normal, then the tangents."""
-        return self.axes @ self.dynamics.jacobian(q, self.frame)[:3]
+        return self.axes @ self.point.jacobian(q)
 
     def rates(self, q, qd):
         """(1 + t,) J̇ q̇."""
-        return self.axes @ self.dynamics.jacobian_rate(q, qd, self.frame)[:3]
+        return self.axes @ self.point.rate(q, qd)

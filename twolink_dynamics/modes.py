@@ -159,12 +159,12 @@ def settle(mech, x, u, effort, braked, before, forced=()):
     mode, direction, anchor = OPEN, None, None
     if not locked.all() or touching:
         A = mech.mass(x)
-        E = mech.wide(mech.constraints.jacobian(x[:mech.n])) if rows_held else None
-        W, R = compliance(A, locked, E)
+        E, rate = mech.constraints.rows(x[:mech.n], u[:mech.n]) if rows_held else (None, None)
+        W, R = compliance(A, locked, mech.wide(E) if rows_held else None)
         f, _, _ = mech.force(x, u, effort, np.where(locked[mech.drive], 0.0, sign) if braked or forced else sign)
         start = W @ (f - mech.bias(x, u))
         if rows_held:
-            start = start - R @ mech.constraints.rate(x[:mech.n], u[:mech.n])
+            start = start - R @ rate
         contact = None
         if touching:
             sliding = velocity[1:]
@@ -227,10 +227,10 @@ def held_acceleration(mech, x, u, effort, modes):
     n, m = mech.n, mech.m
     rows, columns, gamma = [], [], []
     if mech.constraints is not None:
-        E = mech.wide(mech.constraints.jacobian(x[:n]))
-        rows.append(E)
-        columns.append(E)
-        gamma.append(mech.constraints.rate(x[:n], u[:n]))
+        E, rate = mech.constraints.rows(x[:n], u[:n])
+        rows.append(mech.wide(E))
+        columns.append(rows[0])
+        gamma.append(rate)
     tangents = 0
     if modes.contact != OPEN:
         G = mech.wide(mech.contact.rows(x[:n]))
@@ -245,20 +245,23 @@ def held_acceleration(mech, x, u, effort, modes):
             rows.append(G[:1])
             columns.append(G[:1] - mech.contact.plane.friction * direction[None] @ G[1:])
             gamma.append(rate[:1])
-    a = np.zeros(m)
-    free = np.arange(m) if locked is None else np.flatnonzero(~locked)
     k = mech.constraints.k if mech.constraints is not None else 0
     lam, normal = np.zeros(k), np.zeros(1 + tangents)
-    if not free.size and not rows:
-        return a, lost, pushed, lam, normal
-    right = (f - mech.bias(x, u))[free]
-    A = mech.mass(x)[free[:, None], free]
+    right = f - mech.bias(x, u)
+    A = mech.mass(x)
+    free = slice(None)
+    if locked is not None:
+        free = np.flatnonzero(~locked)
+        if not free.size and not rows:
+            return np.zeros(m), lost, pushed, lam, normal
+        right, A = right[free], A[free[:, None], free]
+    a = np.zeros(m)
     if rows:
-        G, C, gamma = np.concatenate(rows)[:, free], np.concatenate(columns)[:, free], np.concatenate(gamma)
-        both = np.linalg.solve(A, np.column_stack([right, C.T])) if free.size else np.zeros((0, 1 + len(C)))
-        S = G @ both[:, 1:]
-        scale = np.sqrt(np.maximum(np.abs(np.diagonal(S)), 1e-300))
-        load = np.linalg.lstsq(S / scale[:, None] / scale, -(gamma + G @ both[:, 0]) / scale, rcond=1e-11)[0] / scale
+        G, C, gamma = (stack[0] if len(stack) == 1 else np.concatenate(stack) for stack in (rows, columns, gamma))
+        if locked is not None:
+            G, C = G[:, free], C[:, free]
+        both = np.linalg.solve(A, np.vstack([right, C]).T) if len(A) else np.zeros((0, 1 + len(C)))
+        load = reactions(G @ both[:, 1:], -(gamma + G @ both[:, 0]))
         a[free] = both[:, 0] + both[:, 1:] @ load
         lam = load[:k]
         if modes.contact == STICK:
@@ -269,9 +272,22 @@ def held_acceleration(mech, x, u, effort, modes):
                 drag = np.zeros(m)
                 drag[free] = (C[k] - G[k]) * load[k]
                 lost = drag if lost is None else lost + drag
-    elif free.size:
+    else:
         a[free] = np.linalg.solve(A, right)
     return a, lost, pushed, lam, normal
+
+
+def reactions(S, b):
+    """The reactions S⁻¹ b of rows with the Delassus matrix S (k, k); of least size where rows depend on each other."""
+    if len(S) == 1:
+        return b / S[0] if abs(S[0, 0]) > 1e-20 else np.zeros(1)
+    if len(S) == 2:
+        (a, c), (d, e) = S.tolist()
+        determinant = a * e - c * d
+        if determinant > 1e-10 * abs(a * e):
+            return np.array([e * b[0] - c * b[1], a * b[1] - d * b[0]]) / determinant
+    scale = np.sqrt(np.maximum(np.abs(np.diagonal(S)), 1e-300))
+    return np.linalg.lstsq(S / scale[:, None] / scale, b / scale, rcond=1e-11)[0] / scale
 
 
 def slip_direction(mech, rows, u, modes):
@@ -285,7 +301,7 @@ def slip_direction(mech, rows, u, modes):
 
 
 def project(mech, x, u, modes):
-    """(x, u, changed): drift of constraints and held contacts removed, positions by Newton and velocities by an impulse,
+    """(x, u): drift of constraints and held contacts removed, positions by Newton and velocities by an impulse,
     both in the mass metric and without the locked coordinates."""
     n = mech.n
     contact = mech.contact if modes.contact != OPEN else None
@@ -310,15 +326,25 @@ def project(mech, x, u, modes):
     worst = np.abs(phi).max()
     if worst > 0.1:
         raise SimulationError(f"constraint drift of {worst:.3g} m in one step cannot be removed; lower dt")
-    _, R = compliance(mech.mass(x), modes.locked, rows(x[:n]))
-    changed = False
-    for _ in range(3):
-        if np.abs(phi).max() <= 1e-13:
+    G, X, S = _towards(mech, x, rows(x[:n]), modes.locked)
+    for _ in range(4):
+        worst = np.abs(phi).max()
+        if worst <= 1e-13:
             break
-        x, changed = x - R @ phi, True
-        again = violation(x[:n])
-        if np.abs(again).max() >= np.abs(phi).max():
+        x = x - X @ reactions(S, phi)
+        phi = violation(x[:n])
+        G, X, S = _towards(mech, x, rows(x[:n]), modes.locked)
+        if np.abs(phi).max() >= 0.5 * worst:
             break
-        phi = again
-        _, R = compliance(mech.mass(x), modes.locked, rows(x[:n]))
-    return x, u - R @ (rows(x[:n]) @ u), changed
+    return x, u - X @ reactions(S, G @ u)
+
+
+def _towards(mech, x, G, locked):
+    """(G, X = A⁻¹ Gᵀ, S = G X) over the coordinates that are not locked: X S⁻¹ r is the smallest step with G step = r."""
+    if locked is None:
+        X = np.linalg.solve(mech.mass(x), G.T)
+        return G, X, G @ X
+    free = np.flatnonzero(~locked)
+    X = np.zeros((mech.m, len(G)))
+    X[free] = np.linalg.solve(mech.mass(x)[free[:, None], free], G[:, free].T) if free.size else 0.0
+    return G, X, G @ X

@@ -367,7 +367,7 @@ class Simulation:
         """Drift removed; what that changes in energy is booked."""
         mech = self._mech
         before = sum(mech.energies(x, u))
-        x, u, _ = modes.project(mech, x, u, now)
+        x, u = modes.project(mech, x, u, now)
         self._sums[5] += sum(mech.energies(x, u)) - before
         return x, u
 
