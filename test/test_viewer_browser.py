@@ -2,18 +2,10 @@
 
 A wrong sign of the push (FORCE_ON_ARM = -1 in viewer/interaction.py) fails test_pulling_the_tip_deflects_it_by_F_over_K.
 """
-import contextlib
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
-
 import numpy as np
 import pytest
 import viewer_browser
-from viewer_browser import wait_until
+from viewer_browser import Desk, running_nodes, spun_viewer
 
 pytest.importorskip("viser", reason="the viewer needs viser")
 rclpy = pytest.importorskip("rclpy", reason="the page's acceptance runs on real nodes")
@@ -21,125 +13,22 @@ if viewer_browser.missing():
     pytest.skip(viewer_browser.missing(), allow_module_level=True)
 
 STIFFNESS = 400.0  # [N/m]
-PATIENCE = 60.0  # [s] a loaded two-core machine draws a picture a second; nothing here measures time
 WIDTH, HEIGHT = 1100, 480  # software rendering: few pixels
 NEAR = 0.01  # [m] the tip has arrived at the target (friction-free impedance: the rest is settling)
 
 
-@contextlib.contextmanager
-def spun(make):
-    """A ViewerNode turned in a thread; yields it."""
-    from rclpy.executors import SingleThreadedExecutor
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = make(context)
-    executor, stop = SingleThreadedExecutor(context=context), threading.Event()
-    executor.add_node(node)
-
-    def turn():
-        while not stop.is_set():
-            if node.due <= time.perf_counter():
-                node.tick(time.perf_counter())
-            executor.spin_once(timeout_sec=max(0.0, min(node.due - time.perf_counter(), 0.02)))
-    thread = threading.Thread(target=turn, daemon=True)
-    thread.start()
-    try:
-        yield node
-    finally:
-        stop.set()
-        thread.join(10.0)
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.shutdown(context=context)
-
-
-def make_viewer(port=0):
-    from twolink_dynamics.nodes.viewer_node import ViewerNode
-
-    def make(context):
-        node = ViewerNode(overrides={"urdf": "twolink", "port": port, "rate": 30.0}, context=context)
-        node.page.server.scene.configure_default_lights(cast_shadow=False)  # few pictures a second as it is
-        return node
-    return make
-
-
 @pytest.fixture(scope="module")
 def nodes():
-    """Simulator and dynamics in a process of their own, holding the tip by impedance."""
-    parameters = ["urdf:=twolink", "controller:=impedance", "initial_positions:=[0.5, 0.9]", "joint_state_rate:=250.0",
-                  f"stiffness:=[{STIFFNESS}, {STIFFNESS}, {STIFFNESS}, 0.0, 0.0, 0.0]", "command_timeout:=20.0",
-                  "wrench_timeout:=20.0", "state_timeout:=20.0"]
-    command = [sys.executable, "-m", "twolink_dynamics.nodes.composed", "--ros-args"]
-    for parameter in parameters:
-        command += ["-p", parameter]
-    process = subprocess.Popen(command, env=dict(os.environ))
-    yield process
-    process.send_signal(signal.SIGINT)
-    try:
-        process.wait(15.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-class Desk:
-    """The page as a person has it before them, and the viewer node behind it."""
-
-    def __init__(self, node, tab):
-        self.node, self.tab = node, tab
-
-    @property
-    def feed(self):
-        return self.node.feed
-
-    @property
-    def camera(self):
-        return next(iter(self.node.page.server.get_clients().values())).camera
-
-    @property
-    def tip(self):
-        from twolink_dynamics.kinematics import frame_pose
-        return frame_pose(self.feed.arm, self.feed.q)[1]
-
-    def wait(self, condition, what, seconds=PATIENCE):
-        ok = wait_until(condition, seconds, 0.1, lambda s: self.tab.page.wait_for_timeout(1000 * s))
-        assert ok, f"{what} did not happen; page says: {self.node.page.panels.message}; errors {self.tab.errors}"
-
-    def at_rest(self):
-        self.wait(lambda: self.feed.qd is not None and np.abs(self.feed.qd).max() < 2e-3, "coming to rest")
-
-    def drag(self, start, end, release=True):
-        """Drags from one point (3,) to another; positions are in the arm's plane."""
-        mouse = self.tab.page.mouse
-        x0, y0 = self.tab.pixel(self.camera, start)
-        x1, y1 = self.tab.pixel(self.camera, end)
-        mouse.move(x0, y0)
-        self.tab.page.wait_for_timeout(300)
-        mouse.down()
-        for share in (0.2, 0.5, 0.8, 1.0):
-            mouse.move(x0 + share * (x1 - x0), y0 + share * (y1 - y0))
-            self.tab.page.wait_for_timeout(150)
-        if release:
-            mouse.up()
-
-    def press(self, text):
-        self.tab.page.get_by_role("button", name=text, exact=True).first.evaluate("button => button.click()")
-
-    def parameter(self, node, name):
-        """The node's own value, asked anew."""
-        from rcl_interfaces.srv import GetParameters
-        from rclpy.parameter import parameter_value_to_python
-        answer = []
-        self.node.actions._call(self.node.actions._get[node], GetParameters.Request(names=[name]),
-                                lambda response: answer.append(parameter_value_to_python(response.values[0])),
-                                answer.append, node)
-        self.wait(lambda: answer, f"an answer about {node}'s {name}")
-        return answer[0]
+    """Simulator and dynamics in a process of their own, holding the tip by impedance; patient with a busy machine."""
+    with running_nodes(controller="impedance", initial_positions=[0.5, 0.9], joint_state_rate=250.0,
+                       stiffness=[STIFFNESS] * 3 + [0.0] * 3, command_timeout=20.0, wrench_timeout=20.0,
+                       state_timeout=20.0):
+        yield
 
 
 @pytest.fixture(scope="module")
 def desk(nodes):
-    with spun(make_viewer()) as node, viewer_browser.open_browser(WIDTH, HEIGHT) as browser:
+    with spun_viewer() as node, viewer_browser.open_browser(WIDTH, HEIGHT) as browser:
         tab = viewer_browser.Tab(browser, node.page.url)
         tab.open()
         desk = Desk(node, tab)
@@ -224,7 +113,7 @@ def test_the_gain_slider_sets_the_parameter_and_a_refusal_is_shown(desk):
     page = desk.tab.page
     page.get_by_text("Impedance", exact=True).first.evaluate("label => label.click()")
     field = page.locator("input[value='400']:not([type='hidden'])").first
-    field.wait_for(state="visible", timeout=1000 * PATIENCE)
+    field.wait_for(state="visible", timeout=1000 * viewer_browser.PATIENCE)
     field.fill("520")
     field.press("Enter")
     desk.wait(lambda: desk.feed.parameters["dynamics", "stiffness"][0] == 520.0, "taking the slider's value")
@@ -254,7 +143,7 @@ def test_the_browser_reconnects_after_the_viewer_restarts(desk):
     port = desk.node.page.server.get_port()
     desk.node.page.close()
     desk.wait(lambda: not desk.node.page.server.get_clients(), "losing the connection")
-    with spun(make_viewer(port)) as second:
+    with spun_viewer(port) as second:
         assert second.page.server.get_port() == port  # the one the browser still looks at
         desk.wait(lambda: second.page.server.get_clients(), "the browser coming back")
         desk.wait(lambda: second.feed.q is not None, "states")

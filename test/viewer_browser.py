@@ -4,12 +4,19 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+import threading
 import time
+
+import numpy as np
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle",
          "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio"]
+PATIENCE = 60.0  # [s] a loaded two-core machine draws a picture a second; nothing here measures time
 LEAKS = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # set by the ROS wheels for their own libraries; the browser has its own
 
 
@@ -95,7 +102,6 @@ class Tab:
 
     def pixel(self, camera, position):
         """Where a point (3,) [m] is on the page, in pixels; `camera` is viser's CameraHandle of this tab."""
-        import numpy as np
         from twolink_dynamics.viewer.geometry import rotation_of_quaternion
         x, y, width, height = self.canvas()
         local = rotation_of_quaternion(camera.wxyz).T @ (np.asarray(position, float) - camera.position)
@@ -111,3 +117,112 @@ def wait_until(condition, seconds, step=0.05, between=None):
             return True
         (between or time.sleep)(step)
     return bool(condition())
+
+
+@contextlib.contextmanager
+def running_nodes(**parameters):
+    """Simulator and dynamics, composed, in a process of their own, with these parameters (and the shipped arm)."""
+    from twolink_dynamics.nodes.session import yaml_value
+    command = [sys.executable, "-m", "twolink_dynamics.nodes.composed", "--ros-args"]
+    for name, value in {"urdf": "twolink", **parameters}.items():
+        command += ["-p", f"{name}:={yaml_value(value)}"]
+    process = subprocess.Popen(command)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(15.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def spun_viewer(port=0, shadows=False, **parameters):
+    """A ViewerNode turned in a thread of this process. While its attribute `frozen` is set the page stands still (a
+    picture of a moving scene takes software rendering for ever)."""
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+    from twolink_dynamics.nodes.viewer_node import ViewerNode
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = ViewerNode(overrides={"urdf": "twolink", "port": port, "rate": 30.0, **parameters}, context=context)
+    node.page.server.scene.configure_default_lights(cast_shadow=shadows)
+    node.frozen, stop = threading.Event(), threading.Event()
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+
+    def turn():
+        while not stop.is_set():
+            if node.due <= time.perf_counter():
+                if node.frozen.is_set():
+                    node.due = time.perf_counter() + 0.05
+                else:
+                    node.tick(time.perf_counter())
+            executor.spin_once(timeout_sec=max(0.0, min(node.due - time.perf_counter(), 0.02)))
+    thread = threading.Thread(target=turn, daemon=True)
+    thread.start()
+    try:
+        yield node
+    finally:
+        stop.set()
+        thread.join(10.0)
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+class Desk:
+    """The page as a person has it before them, and the viewer node behind it."""
+
+    def __init__(self, node, tab):
+        self.node, self.tab = node, tab
+
+    @property
+    def feed(self):
+        return self.node.feed
+
+    @property
+    def camera(self):
+        return next(iter(self.node.page.server.get_clients().values())).camera
+
+    @property
+    def tip(self):
+        from twolink_dynamics.kinematics import frame_pose
+        return frame_pose(self.feed.arm, self.feed.q)[1]
+
+    def wait(self, condition, what, seconds=PATIENCE):
+        ok = wait_until(condition, seconds, 0.1, lambda s: self.tab.page.wait_for_timeout(1000 * s))
+        assert ok, f"{what} did not happen; page says: {self.node.page.panels.message}; errors {self.tab.errors}"
+
+    def at_rest(self):
+        self.wait(lambda: self.feed.qd is not None and np.abs(self.feed.qd).max() < 2e-3, "coming to rest")
+
+    def drag(self, start, end, release=True):
+        """Drags from one point (3,) to another; positions are in the arm's plane."""
+        mouse = self.tab.page.mouse
+        x0, y0 = self.tab.pixel(self.camera, start)
+        x1, y1 = self.tab.pixel(self.camera, end)
+        mouse.move(x0, y0)
+        self.tab.page.wait_for_timeout(300)
+        mouse.down()
+        for share in (0.2, 0.5, 0.8, 1.0):
+            mouse.move(x0 + share * (x1 - x0), y0 + share * (y1 - y0))
+            self.tab.page.wait_for_timeout(150)
+        if release:
+            mouse.up()
+
+    def press(self, text):
+        self.tab.page.get_by_role("button", name=text, exact=True).first.evaluate("button => button.click()")
+
+    def parameter(self, node, name):
+        """The node's own value, asked anew."""
+        from rcl_interfaces.srv import GetParameters
+        from rclpy.parameter import parameter_value_to_python
+        answer = []
+        self.node.actions._call(self.node.actions._get[node], GetParameters.Request(names=[name]),
+                                lambda response: answer.append(parameter_value_to_python(response.values[0])),
+                                answer.append, node)
+        self.wait(lambda: answer, f"an answer about {node}'s {name}")
+        return answer[0]

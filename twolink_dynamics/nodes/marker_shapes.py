@@ -44,7 +44,7 @@ class ArmMarkers:
     def __init__(self, arm, frame):
         self.arm = arm
         self.size, self.scale = geometry.reach(arm), geometry.effort_scale(arm)
-        self.force_scale = 0.5 * self.size / max(float(np.max(self.scale)) / self.size, 1e-9)
+        self.force_scale = 0.25 * self.size / max(float(np.max(self.scale)) / self.size, 1e-9)
         s, trail = self.size, []
         self._trail = trail
         self.torques = [_marker(frame, "torque", i, Marker.LINE_LIST, TORQUE, (0.012 * s, 0.0, 0.0))

@@ -75,6 +75,8 @@ class RosActions(Actions):
         def answered(response):
             if response.success and service == "pause":
                 self.feed.paused = data
+            if response.success and service == "hold":
+                self.feed.target = None  # wherever the arm is now
             if response.success and service == "enable":
                 self.feed.parameters[key, "enabled"] = data
             done("" if response.success else response.message or "refused")

@@ -11,17 +11,58 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..errors import TwolinkError
 from ..motion import plan_motion
-from ..scenarios import SCENARIOS
+from ..scenarios import PLANNED, SCENARIOS, Action
 from .base import RELIABLE
 from .parameters import TABLES
 
 START = "initial_positions"  # not a live parameter, but a running simulator takes ~/set_state
+SELDOM = (START, "tip", "joint_state_rate")  # left as they are
 SETTLED = 0.1  # [s] of simulated time between the start pose and the script
 
 
 def menu(arm):
     """((name, description), …) of the scenarios that are about this arm."""
     return tuple((s.name, s.description) for s in SCENARIOS.values() if s.urdf == arm.name or s.name == "tracking")
+
+
+class Plan:
+    """What a scenario means for running nodes.
+
+    parameters   {(node, name): value} to set; what other scenarios leave behind goes back to its default
+    fixed        names of the parameters that a running node cannot change
+    q0           start pose (n,) or None        script   its actions in order
+    """
+
+    def __init__(self, scenario, arm):
+        tables = {node: {row.name: row for row in TABLES[node]} for node in ("simulator", "dynamics")}
+        values = {key: tables[key[0]][key[1]].default for key in touched(arm)}
+        self.q0 = scenario.simulator.get(START)
+        if scenario.script == PLANNED:
+            motion = plan_motion(arm, max(scenario.length - 2.0, 1.0))
+            self.q0 = motion.q0
+            values.update({("dynamics", "kp"): motion.kp.tolist(), ("dynamics", "kd"): motion.kd.tolist(),
+                           ("dynamics", "friction_compensation"): True})
+            self.script = [Action(0.5, "trajectory", {"joints": arm.joint_names, "points": motion.points})]
+        else:
+            self.script = sorted(scenario.script(arm, scenario.length), key=lambda action: action.at)
+        for node in tables:
+            values.update({(node, name): value for name, value in getattr(scenario, node).items()})
+        self.fixed = [name for (node, name), value in values.items()
+                      if not tables[node][name].live and name not in SELDOM and value != tables[node][name].default]
+        self.parameters = {(node, name): value for (node, name), value in values.items() if tables[node][name].live
+                           and name not in SELDOM}
+
+
+def touched(arm):
+    """{(node, name)} of all parameters that some scenario of this arm changes."""
+    keys = {("dynamics", name) for name in ("kp", "kd", "friction_compensation", "controller")}
+    for scenario in SCENARIOS.values():
+        if scenario.urdf == arm.name:
+            keys |= {(node, name) for node in ("simulator", "dynamics") for name in getattr(scenario, node)}
+            if scenario.script != PLANNED:
+                keys |= {(action.data["node"], action.data["name"]) for action in scenario.script(arm, scenario.length)
+                         if action.kind == "parameter"}
+    return keys
 
 
 class ScenarioRunner:
@@ -42,50 +83,25 @@ class ScenarioRunner:
         if scenario is None:
             done(f"is none of {', '.join(SCENARIOS)}")
             return
-        changes, q0 = self._changes(scenario)
-        for node, parameter, value in changes:
-            row = next(row for row in TABLES[node] if row.name == parameter)
-            if not row.live and value != row.default:
-                done(f"needs nodes of its own: twolink demo --scenario {name}")
-                return
+        plan = Plan(scenario, self.arm)
+        if plan.fixed:
+            done(f"needs nodes of its own: twolink demo --scenario {name}")
+            return
         self._stop()
-        steps = [lambda done, change=change: self.actions.set(*change, done) for change in changes
-                 if next(row for row in TABLES[change[0]] if row.name == change[1]).live]
-        steps.append(lambda done: self.actions.press("enable", done))
-        steps.append(lambda done: self.actions.press("reset", done))
-        steps.append(lambda done: self._place(q0, done))
-        steps.append(lambda done: self.actions.press("hold", done))
+        steps = [lambda done, key=key, value=value: self.actions.set(*key, value, done)
+                 for key, value in plan.parameters.items()]
+        steps += [lambda done, button=button: self.actions.press(button, done) for button in ("enable", "reset")]
+        steps += [lambda done: self._place(plan.q0, done), lambda done: self.actions.press("hold", done)]
 
         def follow(text=""):
-            if text or not steps:
-                if not text:
-                    self._script = (sorted(scenario.script(self.arm, scenario.length), key=lambda action: action.at), None)
+            if text:
                 done(text)
-            else:
+            elif steps:
                 steps.pop(0)(follow)
+            else:
+                self._script = (plan.script, None)
+                done("")
         follow()
-
-    def _changes(self, scenario):
-        """[(node, parameter, value)] and the start pose: what any scenario touches goes back to its default first."""
-        values = {}
-        for other in SCENARIOS.values():
-            for node in ("simulator", "dynamics"):
-                for name in (*getattr(other, node), *("kp", "kd", "friction_compensation")[:3 * (node == "dynamics")]):
-                    values[node, name] = next(row.default for row in TABLES[node] if row.name == name)
-                for action in other.script(self.arm, other.length) if other.urdf == self.arm.name else ():
-                    if action.kind == "parameter" and action.data["node"] == node:
-                        name = action.data["name"]
-                        values[node, name] = next(row.default for row in TABLES[node] if row.name == name)
-        q0 = scenario.simulator.get(START)
-        if scenario.name in ("tracking", "flexible"):
-            motion = plan_motion(self.arm, max(scenario.length - 2.0, 1.0))
-            q0 = motion.q0
-            values["dynamics", "kp"], values["dynamics", "kd"] = motion.kp.tolist(), motion.kd.tolist()
-            values["dynamics", "friction_compensation"] = True
-        values.update({("simulator", k): v for k, v in scenario.simulator.items()})
-        values.update({("dynamics", k): v for k, v in scenario.dynamics.items()})
-        fixed = ("tip", START)
-        return [(node, name, value) for (node, name), value in values.items() if name not in fixed], q0
 
     def _place(self, q0, done):
         if q0 is not None:

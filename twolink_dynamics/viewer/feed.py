@@ -44,7 +44,8 @@ class History:
 class Feed:
     """The newest values, written by one thread and read by the page. Vectors over joints are in the order of q.
 
-    stamp      time of the last state [s]              q, qd, effort   (n,) or None before the first state
+    stamp      time of the last state [s]; `origin` that of the first one since start or reset
+    q, qd, effort   (n,) or None before the first state
     reference  (n,) or None                            error           (n,) tracking error or None
     terms      {term: (n,)} torque by its cause        energy          {entry of the ledger: J}
     wrench     (3,) force on the tip, root axes [N]    target          (rotation (3, 3), position (3,)) or None
@@ -68,16 +69,15 @@ class Feed:
         self.terms, self.energy, self.loop, self.parameters, self.problems = {}, {}, {}, {}, {}
         self.paused = None
         self.wrench = np.zeros(3)
-        self.states = 0
+        self.origin = 0.0
         self._sampled = -np.inf
 
     def state(self, stamp, q, qd=None, effort=None):
-        """A new joint state. A stamp that goes back (a reset) empties the history."""
-        if self.stamp is not None and stamp < self.stamp:
+        """A new joint state. A stamp that goes back (a reset) empties the history and forgets the target."""
+        if self.stamp is None or stamp < self.stamp:
             self.history.clear()
-            self._sampled = -np.inf
+            self.origin, self.target, self._sampled = float(stamp), None, -np.inf
         self.stamp, self.q, self.qd, self.effort = float(stamp), q, qd, effort
-        self.states += 1
 
     def sample(self):
         """Puts the newest values into the history if they are due (`rate`) and the clock moved."""

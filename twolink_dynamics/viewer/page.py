@@ -4,6 +4,9 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy as np
+
+from ..kinematics import frame_pose
 from . import export
 from .equations import Equations
 from .interaction import Interaction
@@ -77,8 +80,10 @@ class Page:
         if feed.target is not None and feed.target is not self._shown_target:
             self._shown_target = feed.target
             self.interaction.place(*feed.target)
-        elif feed.target is None and self._shown_target is None and not self.interaction.moving:
-            scene.target.position = scene.tip
+        elif feed.target is None and not self.interaction.moving:  # the target is where the reference holds the tip
+            self._shown_target = None
+            tip = scene.tip if feed.reference is None else frame_pose(self.arm, feed.reference)[1]
+            self.interaction.place(np.eye(3), tip)
 
     def close(self):
         """Stops listening."""

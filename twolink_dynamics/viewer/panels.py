@@ -307,7 +307,7 @@ class Panels:
             text = f"<b style='color:#c0392b'>●</b> {WAITING}"
         else:
             colour, word = ("#e67e22", "paused") if feed.paused else ("#27ae60", "live")
-            text = f"<b style='color:{colour}'>●</b> <b>{word}</b> &nbsp; t = {feed.stamp % 1e5:.1f} s"
+            text = f"<b style='color:{colour}'>●</b> <b>{word}</b> &nbsp; t = {feed.stamp - feed.origin:.1f} s"
             problems = "; ".join(f"{node}: {problem}" for node, problem in feed.problems.items() if problem
                                  and not (feed.paused and problem == "paused"))
             if problems:

@@ -49,8 +49,8 @@ class Plots:
         empty = tuple(np.zeros(1) for _ in range(len(series) + 1))
         handle = server.gui.add_uplot(
             empty, ({"label": "t [s]"}, *series), title=title, height=height, scales={"x": {"time": False}},
-            axes=({"size": 28, "font": "11px sans-serif"}, {"size": 46, "font": "11px sans-serif"}),
-            legend={"show": legend, "live": True}, padding=(6, 14, 0, 0))
+            axes=({"size": 36, "font": "11px sans-serif"}, {"size": 46, "font": "11px sans-serif"}),
+            legend={"show": legend, "live": False}, padding=(6, 14, 0, 0))
         self._plots.append((handle, read))
 
     def _plot(self, server, title, lines, height):
@@ -91,8 +91,9 @@ class Plots:
         if len(table) < 2:
             return
         table = table[::-1][::max(1, rows // POINTS)][::-1]
+        t = table[:, 0] - self.feed.origin
         for handle, read in self._plots:
-            handle.data = (table[:, 0], *read(table))
+            handle.data = (t, *read(table))
 
 
 def legend_html():

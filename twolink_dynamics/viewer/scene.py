@@ -26,7 +26,7 @@ class Scene:
         self.server, self.arm = server, arm
         self.plane, self.size = geometry.plane_of(arm), geometry.reach(arm)
         self.scale = geometry.effort_scale(arm)
-        self.force_scale = 0.5 * self.size / max(float(np.max(self.scale)) / self.size, 1e-9)  # [m/N]
+        self.force_scale = 0.25 * self.size / max(float(np.max(self.scale)) / self.size, 1e-9)  # [m/N]
         self.tip = np.zeros(3)
         self._q = self._ghost_q = None
         self._shares = np.full(len(arm.joints), np.inf)
@@ -61,8 +61,9 @@ class Scene:
             across = np.cross((0.0, 0.0, 1.0), normal)
             scene.add_grid("/wall", 40 * step * np.ceil(size), 40 * step * np.ceil(size), plane="xy",
                            wxyz=geometry.quaternion(np.column_stack([across, np.cross(normal, across), normal])),
-                           position=self.plane.point - 0.14 * size * normal, **grid)
-            camera = size * (2.9 * normal + 0.75 * across + np.array([0.0, 0.0, 0.6]))
+                           position=self.plane.point - 0.14 * size * normal, fade_distance=1.9 * size,
+                           fade_strength=1.5, fade_from="origin", **grid)
+            camera = size * (2.45 * normal + 0.6 * across + np.array([0.0, 0.0, 0.5]))
         else:
             scene.add_grid("/floor", 6.0 * size, 6.0 * size, fade_distance=5.0 * size, **grid)
             camera = np.array([1.25, -1.9, 1.25]) * size

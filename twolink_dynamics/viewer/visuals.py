@@ -163,7 +163,7 @@ def _package_folders(package):
     try:
         from ament_index_python.packages import get_package_share_directory
         yield Path(get_package_share_directory(package))
-    except (ImportError, LookupError, ValueError):
+    except (ImportError, LookupError, ValueError, OSError):  # no index, no such package
         return
 
 
