@@ -99,7 +99,10 @@ def _decoded(raw):
     try:
         if encoding.replace("-", "_") in ODD_CODECS:
             raise LookupError
-        return raw.decode(encoding), []
+        text = raw.decode(encoding)
+        if "<" not in text and b"<" in raw:
+            raise UnicodeError("there is no XML tag")
+        return text, []
     except LookupError:
         raise UrdfError(f"unknown encoding '{encoding}' in the XML declaration") from None
     except ValueError as error:  # UnicodeError and the odd codec's own
