@@ -54,9 +54,7 @@ def plan_motion(arm, duration=3.0, q0=None):
         points = tuple(TrajectoryPoint(duration * (k + 1) / 3.0, pose.tolist()) for k, pose in enumerate(poses))
         effort, velocity = _shares(arm, dynamics, q0, points, limit)
         if effort <= EFFORT_SHARE and velocity <= VELOCITY_SHARE:
-            kp, kd = _gains(arm, dynamics, q0)
-            stuck = arm.coulomb / (kp * np.diag(dynamics.mass_matrix(q0)))
-            return Motion(q0, points, kp, kd, stuck, effort, velocity)
+            return Motion(q0, points, *_gains(arm, dynamics, q0), effort, velocity)
         step = 0.8 * step
     raise InputError(f"arm '{arm.name}': its effort limits {arm.effort_limit.tolist()} do not even hold it at "
                      f"{np.round(q0, 3).tolist()}")
@@ -105,7 +103,8 @@ def _shares(arm, dynamics, q0, points, limit):
 
 
 def _gains(arm, dynamics, q0):
-    """Critically damped, and stiff enough that dry friction leaves less than STUCK_ERROR at rest."""
-    inertia = np.diag(dynamics.mass_matrix(q0))
-    kp = np.clip(arm.coulomb / (inertia * STUCK_ERROR), 100.0, 2500.0)
-    return kp, 2.0 * np.sqrt(kp)
+    """(kp, kd, stuck): critically damped, and stiff enough that the error e = Kp⁻¹ M⁻¹ Fc that dry friction leaves at rest
+    is about STUCK_ERROR, as far as a gain of 2500/s² allows."""
+    pull = np.abs(np.linalg.inv(dynamics.mass_matrix(q0))) @ arm.coulomb
+    kp = np.clip(pull / STUCK_ERROR, 100.0, 2500.0)
+    return kp, 2.0 * np.sqrt(kp), pull / kp

@@ -79,7 +79,7 @@ class DynamicsNode(ArmNode):
             state_timeout=p["state_timeout"], safe_mode=p["safe_mode"], enabled=p["enabled"])
         self.reader = conversion.JointReader(arm.joint_names)
         self.differentiate = conversion.Differentiator(arm)
-        self.ages = conversion.Ages(p["state_timeout"])
+        self.ages = conversion.Ages(min(p["state_timeout"], 0.1))
         self.base = None
         self.intervals, self.age, self.work = Meter(), Meter(), Meter()
         self.last_arrival = None
