@@ -33,7 +33,8 @@ def test_folding(symbols):
     x, y, z = symbols
     assert x + 0.0 is x and x * 1.0 is not None and x * 0.0 == 0.0
     assert (x * 1.0).id == x.id and (2.0 * (0.5 * x)).id == x.id
-    assert (-(-x)).id == x.id and (-(x - y)).id == (y - x).id
+    minus = -x
+    assert (-minus).id == x.id and (-(x - y)).id == (y - x).id
     assert (x + y).id == (y + x).id and (x * y).id == (y * x).id
     assert (x + (-y)).id == (x - y).id and ((-x) * (-y)).id == (x * y).id
     assert (3.0 * x + 4.0 * x).id == (7.0 * x).id and (3.0 * x - 3.0 * x) == 0.0 and x - x == 0.0

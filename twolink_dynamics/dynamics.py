@@ -72,44 +72,44 @@ class Dynamics:
 
     # -- the equations -------------------------------------------------------------------------------------------
     # Each first call puts the finished kernel into the instance in the method's place.
-    def inverse_dynamics(self, q, qd, qdd, out=None):
+    def inverse_dynamics(self, q, qd, qdd, *, out=None):
         """τ (…, n) that gives the acceleration q̈."""
         return self._ready("inverse_dynamics")(q, qd, qdd, **_maybe(out))
 
-    def forward_dynamics(self, q, qd, tau, out=None):
+    def forward_dynamics(self, q, qd, tau, *, out=None):
         """q̈ (…, n) that τ gives."""
         return self._ready("forward_dynamics")(q, qd, tau, **_maybe(out))
 
-    def mass_matrix(self, q, out=None):
+    def mass_matrix(self, q, *, out=None):
         """M (…, n, n) [kg m²]."""
         return self._ready("mass_matrix")(q, **_maybe(out))
 
-    def coriolis_matrix(self, q, qd, out=None):
+    def coriolis_matrix(self, q, qd, *, out=None):
         """C (…, n, n), the Christoffel one: Ṁ − 2C is skew-symmetric."""
         return self._ready("coriolis_matrix")(q, qd, **_maybe(out))
 
-    def gravity(self, q, out=None):
+    def gravity(self, q, *, out=None):
         """g = ∂P/∂q (…, n)."""
         return self._ready("gravity")(q, **_maybe(out))
 
-    def bias(self, q, qd, out=None):
+    def bias(self, q, qd, *, out=None):
         """h = C q̇ + g (…, n)."""
         return self._ready("bias")(q, qd, **_maybe(out))
 
-    def regressor(self, q, qd, qdd, out=None):
+    def regressor(self, q, qd, qdd, *, out=None):
         """Y (…, n, 10 N) with Y π = τ; per link m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the link frame."""
         return self._ready("regressor")(q, qd, qdd, **_maybe(out))
 
-    def jacobian(self, q, frame=None, out=None):
+    def jacobian(self, q, frame=None, *, out=None):
         """J (…, 6, n) of the tip (or a named link's frame), linear over angular, root axes."""
         if frame is not None:
-            return self._call("jacobian", (q,), out, frame)
+            return self._call("jacobian", (q,), frame, out)
         return self._ready("jacobian")(q, **_maybe(out))
 
-    def jacobian_rate(self, q, qd, frame=None, out=None):
+    def jacobian_rate(self, q, qd, frame=None, *, out=None):
         """J̇ q̇ (…, 6): the tip's acceleration (linear over angular) when q̈ = 0."""
         if frame is not None:
-            return self._call("jacobian_rate", (q, qd), out, frame)
+            return self._call("jacobian_rate", (q, qd), frame, out)
         return self._ready("jacobian_rate")(q, qd, **_maybe(out))
 
     def energy(self, q, qd):
@@ -119,7 +119,7 @@ class Dynamics:
 
     def tip_pose(self, q, frame=None):
         """(rotation (…, 3, 3), position (…, 3) [m]) of the tip, or of a named link's frame, in the root frame."""
-        flat = self._entry("tip_pose")(q) if frame is None else self._call("tip_pose", (q,), None, frame)
+        flat = self._entry("tip_pose")(q) if frame is None else self._call("tip_pose", (q,), frame)
         return flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:]
 
     # -- run-time inputs ---------------------------------------------------------------------------------------------
@@ -175,11 +175,8 @@ class Dynamics:
         key = f"_entry_{name}"
         found = self.__dict__.get(key)
         if found is None:
-            def fallback(*arguments, out=None, frame=None):
-                count = len(catalog.KERNELS[name].inputs)
-                if frame is None and len(arguments) > count and catalog.KERNELS[name].frame:
-                    arguments, frame = arguments[:count], arguments[count]
-                return self._call(name, arguments, out, frame)
+            def fallback(*arguments, out=None, **named):
+                return self._call(name, *_bound(name, arguments, named), out=out)
             found = self.__dict__[key] = self._made_entry(name, fallback)
         return found
 
@@ -198,11 +195,9 @@ class Dynamics:
             self._engine, self._kernels = "numpy", {}
             return self.kernel(name).entry(fallback, self._parameters)
 
-    def _call(self, name, arguments, out=None, frame=None):
+    def _call(self, name, arguments, frame=None, out=None):
         """Any shapes: lists, batches that broadcast, a given result."""
         spec = catalog.KERNELS[name]
-        if len(arguments) != len(spec.inputs):
-            raise InputError(f"{name} takes {', '.join(spec.inputs)}, not {len(arguments)} arguments")
         arrays = self._vectors(**dict(zip(spec.inputs, arguments)))
         try:
             batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
@@ -254,6 +249,22 @@ class Dynamics:
         if value is not None:
             out[...] = value
         return out
+
+
+def _bound(name, arguments, named):
+    """(arguments in order, frame) of a call, by the rules of Python."""
+    spec = catalog.KERNELS[name]
+    names = [*spec.inputs, "frame"] if spec.frame else list(spec.inputs)
+    given = dict(zip(names, arguments))
+    if len(arguments) > len(names):
+        raise TypeError(f"{name}() takes {', '.join(names)}: {len(arguments)} arguments are too many")
+    for key, value in named.items():
+        if key not in names or key in given:
+            raise TypeError(f"{name}() got an unexpected or a second argument '{key}'; it takes {', '.join(names)}")
+        given[key] = value
+    if (missing := [key for key in spec.inputs if key not in given]):
+        raise TypeError(f"{name}() misses its argument{'s'[:len(missing) - 1]} {', '.join(missing)}")
+    return [given[key] for key in spec.inputs], given.get("frame")
 
 
 def _maybe(out):
