@@ -1,4 +1,4 @@
-"""A plant the control tests trust: the textbook's two links, typed here in scalars, independent of the package's engines."""
+"""A plant the control tests trust: the textbook's two links, typed here in scalars, apart from all engines."""
 from math import cos, sin
 
 import numpy as np
@@ -38,15 +38,8 @@ def tip(q):
     return np.array([0.5 * cos(q[0]) + 0.4 * cos(q[0] + q[1]), 0.5 * sin(q[0]) + 0.4 * sin(q[0] + q[1])])
 
 
-def tip_velocity(q, qd):
-    """Velocity (x, z) of the tip."""
-    w1, w12 = qd[0], qd[0] + qd[1]
-    return np.array([-0.5 * sin(q[0]) * w1 - 0.4 * sin(q[0] + q[1]) * w12,
-                     0.5 * cos(q[0]) * w1 + 0.4 * cos(q[0] + q[1]) * w12])
-
-
 def run_continuous(law, reference, q0, qd0, times, push=None, rtol=1e-9, atol=1e-11):
-    """q, qd (N, 2) at `times` with the law inside the integrator (DOP853); reference(t), push(t, q, qd) -> (x, z) [N]."""
+    """q, qd (N, 2) at `times` with the law inside the integrator (DOP853); push(t, q, qd) -> (x, z) [N]."""
     def rate(t, x):
         tau = law.efforts(t, State(x[:2], x[2:]), reference(t))
         force = (0.0, 0.0) if push is None else push(t, x[:2], x[2:])
@@ -71,7 +64,8 @@ def run_sampled(efforts, q0, qd0, dt, duration, substeps=4, push=None):
         if k == count:
             break
         for i in range(substeps):
-            force = (lambda a, b, s=t + i * h: (0.0, 0.0) if push is None else push(s, a, b))
+            def force(a, b, s=t + i * h):
+                return (0.0, 0.0) if push is None else push(s, a, b)
             k1 = textbook_acceleration(q, qd, tau, force(q, qd))
             k2 = textbook_acceleration(q + 0.5 * h * qd, qd + 0.5 * h * k1, tau, force(q, qd))
             k3 = textbook_acceleration(q + 0.5 * h * qd + 0.25 * h * h * k1, qd + 0.5 * h * k2, tau, force(q, qd))

@@ -1,4 +1,4 @@
-"""Cartesian impedance: compliance, passivity, moving targets, singular poses, walls, and the options that cost passivity."""
+"""Cartesian impedance: compliance, passivity, moving targets, singular poses, walls, and what costs passivity."""
 from dataclasses import replace
 
 import numpy as np
@@ -48,7 +48,8 @@ def test_reachable_directions_come_from_the_jacobian(twolink, six):
     assert np.array_equal(TaskSpace(Dynamics(twolink), oriented=True).selector, np.eye(6)[[0, 2]])
     turn = rotation_about(np.array([0.0, 0.6, 0.8]), 0.7)  # the same arm on a tilted base
     first = twolink.joints[0]
-    tilted = replace(twolink, joints=(replace(first, origin=make_pose(turn @ first.origin.rotation)), twolink.joints[1]))
+    turned = replace(first, origin=make_pose(turn @ first.origin.rotation))
+    tilted = replace(twolink, joints=(turned, twolink.joints[1]))
     task = TaskSpace(Dynamics(tilted), oriented=False)
     normal = turn @ np.array([0.0, 1.0, 0.0])
     assert task.selector.shape == (2, 6) and np.abs(task.selector[:, :3] @ normal).max() < 1e-9
@@ -69,7 +70,7 @@ def test_a_tilted_base_changes_nothing_but_the_axes(twolink):
 
 
 def test_modal_damping_has_the_ratio_it_says(dynamics, six):
-    """Λ ẍ + D ẋ + K x = 0 has only eigenvalues with damping ratio ζ; the hand-made 2 × 2 form and the general one agree."""
+    """Λ ẍ + D ẋ + K x = 0 has only eigenvalues with damping ratio ζ, by the 2 × 2 and by the general form."""
     rng = np.random.default_rng(4)
     for model, n in ((dynamics, 2), (six[1], 6)):
         task = TaskSpace(model, oriented=n == 6)
@@ -127,7 +128,7 @@ def test_a_wall_is_pressed_with_the_analytic_force(twolink, dynamics):
 # -- passivity -----------------------------------------------------------------------------------------------------
 
 def test_natural_inertia_never_injects_energy(dynamics):
-    """Law inside the integrator, D = 0: stored energy changes by the push's work alone, and not at all without a push."""
+    """Law inside the integrator, D = 0: stored energy stays; with D it only falls."""
     law = Impedance(dynamics, 400.0, damping=0.0)
     times = np.linspace(0.0, 2.0, 41)
     q, qd = run_continuous(law, lambda t: at_rest(Q0), Q0 + [0.3, -0.2], np.array([3.0, -5.0]), times)
@@ -149,7 +150,7 @@ def test_coriolis_cancellation_is_not_passive(dynamics):
 
 
 def test_held_over_a_millisecond_damping_of_half_k_dt_keeps_it_passive(dynamics):
-    """The hold acts like −½ K dt of damping. With D = K dt the stored energy never exceeds its start; with D = 0 it does."""
+    """The hold acts like −½ K dt of damping. With D = K dt the stored energy stays below its start."""
     grew = []
     for d in (0.4, 0.0):
         law = Impedance(dynamics, 400.0, damping=d)
@@ -178,7 +179,7 @@ def test_gravity_compensation_held_over_a_millisecond_stays_within_its_bound(dyn
 # -- moving targets ------------------------------------------------------------------------------------------------
 
 def test_a_moving_target_is_followed_without_error(dynamics):
-    """Started on the target, the tip stays on it, as the passive form promises; without the moving terms it would not."""
+    """Started on the target, the tip stays on it, as promised; without the moving terms it would not."""
     path = Circle(dynamics, Q0, 0.08, 1.2, ramp=0.3, toward=[-1.0, 0.0, 0.0])
     law = Impedance(dynamics, 300.0, damping=20.0)
     times = np.linspace(0.0, 1.2, 13)

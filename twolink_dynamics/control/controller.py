@@ -44,7 +44,7 @@ class Controller:
 
     dynamics             Dynamics of the model the laws use
     law                  name of the selected law, or 'off'
-    laws                 {name: Law}; default: every law with its default gains
+    laws                 {name: Law}; default: every law the arm allows, default gains
     effort_limit         (n,), default the arm's; torque_rate_limit [N m/s] shapes the change at a switch, None: steps
     state_timeout, safe_mode   see Supervisor
     velocity_limit, acceleration_limit   of `move_to` and of coming to rest; velocity: the arm's, 2 where
@@ -60,7 +60,9 @@ class Controller:
                  state_timeout=0.1, safe_mode="gravity_compensation", velocity_limit=None, acceleration_limit=10.0,
                  enabled=True):
         self.dynamics, self.arm, self.n = dynamics, dynamics.arm, dynamics.arm.n
-        self.laws = {name: make_law(name, dynamics) for name in LAWS} if laws is None else dict(laws)
+        if laws is None:  # impedance needs to know which tip
+            laws = {name: make_law(name, dynamics) for name in LAWS if name != "impedance" or self.arm.tip}
+        self.laws = dict(laws)
         self.limits = EffortLimits(self.arm.effort_limit if effort_limit is None else effort_limit, self.n)
         self.handover = Handover(torque_rate_limit, self.n)
         self.supervisor = Supervisor(self.arm, state_timeout, safe_mode)
@@ -121,7 +123,7 @@ class Controller:
         self._source = source
 
     def trajectory(self, names, points, *, stamp=0.0, now=None, allow_partial=False, effort="ignore"):
-        """A joint trajectory that replaces what is followed (see JointTrajectory), no points: hold; returns the source."""
+        """A joint trajectory replaces what is followed (see JointTrajectory), no points: hold; returns the source."""
         self._require_reference()
         now = self.supervisor.time if now is None else now
         if not len(points):

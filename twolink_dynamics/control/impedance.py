@@ -28,7 +28,7 @@ class Impedance(Law):
     null_damping   [N m s/rad] of the motion that does not move the task, where n is larger than the task
 
     The task is what the tip can do: directions found from the Jacobian, orientation only with stiffness for it and
-    enough joints (two links: the plane; six axes: all six). The target is `set_target`, else the tip of the joint reference.
+    enough joints (two links: the plane; six axes: all six). The target is `set_target`, else the joint reference's tip.
     Orientation potential 2 εᵀK ε of the quaternion of R R_dᵀ (Siciliano et al., §9.2.2, Caccavale 1999), for any angle.
     Raises InputError on values that are not finite, not positive, not symmetric or of a wrong shape.
     """

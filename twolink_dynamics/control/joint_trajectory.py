@@ -34,7 +34,7 @@ class JointTrajectory:
 
     Positions only → quintic through the waypoints (see knot_velocity), at rest at the last one; with velocities → cubic
     Hermite; with accelerations too → quintic. A first point at time 0 is where the reference jumps to, as there. A
-    start in the future keeps the previous source until then; of a start in the past only the points still ahead are used.
+    start in the future keeps the previous source until then; of a start in the past only the points ahead are used.
     Continuous joints take the short way from point to point.
 
     Attributes: start, duration [s], final (n,) position, ignored_effort, warnings (text: limits of the arm exceeded).

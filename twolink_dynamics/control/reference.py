@@ -65,7 +65,7 @@ class SineSweep:
     """q = q_center + w(t) A sin φ(t), the frequency rising (or falling) from f0 to f1 [Hz] over `duration` [s].
 
     center, amplitude (n,); kind 'linear' (f grows by the same amount each second) or 'log' (by the same factor); w
-    rises from 0 to 1 and falls back over `ramp` [s] (default a tenth of the duration), so that it starts and ends at rest.
+    rises from 0 to 1 and falls back over `ramp` [s] (default a tenth of the duration): at rest at both ends.
     Raises InputError on values that are not finite, times and frequencies that are not positive, an unknown kind."""
 
     def __init__(self, center, amplitude, f0, f1, duration, kind="linear", ramp=None, start=0.0):
