@@ -18,19 +18,19 @@ def generate_launch_description():
     """One declarative list."""
     share = FindPackageShare(PACKAGE)
     setting = LaunchConfiguration
-    its_arm = PythonExpression(["'", setting("scenario"), "' if '", setting("scenario"),
-                                "' in ('four_bar', 'five_bar') else 'twolink'"])
+    its_arm = PythonExpression(["'", setting("scenario"), ".urdf' if '", setting("scenario"),
+                                "' in ('four_bar', 'five_bar') else 'twolink.urdf'"])
     description = {"robot_description": ParameterValue(
         Command([setting("read_with"), ' "', setting("urdf"), '"']), value_type=str)}
     common = {"use_sim_time": ParameterValue(setting("use_sim_time"), value_type=bool),
               "frame_prefix": ParameterValue(setting("frame_prefix"), value_type=str)}
-    scenario = PathJoinSubstitution([share, "config", ["scenario_", setting("scenario"), ".yaml"]])
+    scenario = PathJoinSubstitution([share, "config", PythonExpression(["'scenario_", setting("scenario"), ".yaml'"])])
     return LaunchDescription([
         DeclareLaunchArgument("scenario", default_value="tracking", choices=SCENARIOS,
                               description="demonstration whose parameters both nodes get"),
         DeclareLaunchArgument("play", default_value="true",
                               description="perform the scenario's script and print its verdict"),
-        DeclareLaunchArgument("urdf", default_value=PathJoinSubstitution([share, "urdf", [its_arm, ".urdf"]]),
+        DeclareLaunchArgument("urdf", default_value=PathJoinSubstitution([share, "urdf", its_arm]),
                               description="path of the arm's URDF (default: the scenario's arm)"),
         DeclareLaunchArgument("read_with", default_value="cat",
                               description="command that prints the URDF: cat, or xacro for a xacro file"),

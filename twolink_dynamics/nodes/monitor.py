@@ -46,7 +46,9 @@ class Monitor(Node):
         self.parameters = {node: self.create_client(SetParameters, f"{node}/set_parameters")
                            for node in ("simulator", "dynamics")}
         for topic, take in (("simulator/true_joint_states", self._on_state), ("dynamics/tracking_error", self._on_error),
-                            ("dynamics/torque/total", self._on_total), ("simulator/motor_states", self._on_motor)):
+                            ("dynamics/torque/total", lambda msg: self._add("total", np.array(msg.effort))),
+                            ("dynamics/torque/feedback", lambda msg: self._add("feedback", np.array(msg.effort))),
+                            ("simulator/motor_states", self._on_motor)):
             self.create_subscription(JointState, topic, take, RELIABLE)
         self.create_subscription(PoseStamped, "dynamics/current_pose", self._on_pose, RELIABLE)
         for name in ("contact", "constraint"):
@@ -86,9 +88,6 @@ class Monitor(Node):
         self._add("error", np.array(msg.position))
 
     _heard_error = False
-
-    def _on_total(self, msg):
-        self._add("total", np.array(msg.effort))
 
     def _on_motor(self, msg):
         self._add("motor", np.array(msg.position))
