@@ -11,6 +11,7 @@ from ..simulation import Simulation
 from ..trajectory import Trajectory
 
 BANDWIDTH = 25.0  # [rad/s] of the position loop on an effort bench: 4 Hz, slow enough for 200 Hz of state
+SATURATED = 0.1  # [s] a joint may want more effort than it has
 LOST = 0.5  # [rad or m] between reference and arm: it does not follow, whatever the reason
 APPROACH_SPEED = {False: 0.6, True: 0.1}  # [rad/s; m/s for prismatic joints] between experiments, at most
 APPROACH_ACCELERATION = {False: 2.0, True: 0.4}
@@ -21,25 +22,30 @@ class BenchStopped(TwolinkError, RuntimeError):
 
 
 class Guard:
-    """Raises BenchStopped as soon as a joint leaves its limits, a command would, or the arm does not follow."""
+    """Raises BenchStopped when a joint leaves its position or velocity limits, wants more than its effort limit for longer
+    than SATURATED (a late message may ask for that once), or does not follow. One guard per motion."""
 
     def __init__(self, arm, lost=LOST):
         self.arm, self.lost = arm, lost
+        self._fine = np.zeros(arm.n)  # when the effort was last within its limit
 
-    def check(self, t, q, qd, effort, reference=None):
-        """Everything (n,); `effort` is what is about to be commanded."""
+    def check(self, t, q, qd, effort, reference):
+        """The effort (n,) after its limits, for a state and reference position (n,) and the effort wanted."""
         arm = self.arm
-        tests = [("position", q, arm.lower, arm.upper), ("velocity", qd, -arm.velocity_limit, arm.velocity_limit),
-                 ("effort", effort, -arm.effort_limit, arm.effort_limit)]
-        if reference is not None:
-            tests.append(("tracking error", arm.error(reference, q), -self.lost, self.lost))
-        for what, value, low, high in tests:
-            good = (value >= low) & (value <= high)  # NaN is not good
-            if not good.all():
-                i = int(np.argmin(good))
-                raise BenchStopped(f"stopped at {t:.2f} s: {what} of joint '{arm.joint_names[i]}' is {value[i]:.4g}, "
-                                   f"allowed {low[i] if np.ndim(low) else low:.4g} to "
-                                   f"{high[i] if np.ndim(high) else high:.4g}")
+        for what, value, low, high in (
+                ("position", q, arm.lower, arm.upper), ("velocity", qd, -arm.velocity_limit, arm.velocity_limit),
+                ("tracking error", arm.error(reference, q), np.full(arm.n, -self.lost), np.full(arm.n, self.lost))):
+            self._within(t, what, value, low, high, (value >= low) & (value <= high))
+        low, high = -arm.effort_limit, arm.effort_limit
+        self._fine = np.where((effort >= low) & (effort <= high), t, self._fine)
+        self._within(t, "effort", effort, low, high, (t - self._fine <= SATURATED) & np.isfinite(effort))
+        return np.minimum(np.maximum(effort, low), high)
+
+    def _within(self, t, what, value, low, high, good):
+        if not good.all():  # NaN is not good
+            i = int(np.argmin(good))
+            raise BenchStopped(f"stopped at {t:.2f} s: {what} of joint '{self.arm.joint_names[i]}' is {value[i]:.4g}, "
+                               f"allowed {low[i]:.4g} to {high[i]:.4g}")
 
 
 class Bench:
@@ -47,7 +53,6 @@ class Bench:
 
     def __init__(self, arm):
         self.arm = arm
-        self.guard = Guard(arm)
 
     def state(self):
         """(t [s], q (n,), qd (n,)) as measured now."""
@@ -90,7 +95,7 @@ class EffortBench(Bench):
 
     def follow(self, motion, progress=None):
         t, q, qd = self.state()
-        start, rows, said = t, [], 0.0
+        start, rows, said, guard = t, [], 0.0, Guard(self.arm)
         try:
             if np.abs(self.arm.error(motion.sample(0.0).q, q)).max() > 0.02:
                 self.approach(motion.sample(0.0).q)
@@ -98,8 +103,7 @@ class EffortBench(Bench):
                 start = t
             while t - start < motion.duration:
                 reference = motion.sample(t - start)
-                effort = self.effort(State(q, qd), reference)
-                self.guard.check(t - start, q, qd, effort, reference.q)
+                effort = guard.check(t - start, q, qd, self.effort(State(q, qd), reference), reference.q)
                 rows.append((t - start, *q.tolist(), *qd.tolist()))
                 t, q, qd, applied = self.exchange(effort)
                 rows[-1] += tuple(applied.tolist())
@@ -117,10 +121,9 @@ class EffortBench(Bench):
         """Brings the arm to rest without a reference: gravity and damping for at most a second. No guard: this is it."""
         t, q, qd = self.state()
         end = t + 1.0
-        limit = np.minimum(self.arm.effort_limit, np.finfo(float).max)
         while t < end and np.isfinite(q).all() and np.abs(qd).max() > 0.02:
             effort = self.dynamics.inverse_dynamics(q, np.zeros_like(q), -self.kd * qd)
-            t, q, qd, _ = self.exchange(np.clip(effort, -limit, limit))
+            t, q, qd, _ = self.exchange(np.clip(effort, -self.arm.effort_limit, self.arm.effort_limit))
 
 
 class SimulationBench(EffortBench):

@@ -43,6 +43,12 @@ def _friction(result, axes):
         ax.set(xlabel="speed [rad/s]", ylabel="friction [N m]", ylim=(0.0, None))
 
 
+def _phase(response):
+    """Degrees between −270 and 90, so that a double integrator's −180 does not flicker to +180."""
+    phase = np.degrees(np.angle(response))
+    return np.where(phase > 90.0, phase - 360.0, phase)
+
+
 def _sweep(result, axes):
     for j, name in enumerate(result.joint_names):
         omega, measured, dense, line = result.data["bode"][name]
@@ -51,9 +57,8 @@ def _sweep(result, axes):
         top.semilogx(omega / 2 / np.pi, 20 * np.log10(np.abs(measured)), "o", markersize=4, label="measured")
         top.legend()
         top.set(ylabel="|q/τ| [dB rad/(N m)]")
-        bottom.semilogx(dense / 2 / np.pi, np.degrees(np.unwrap(np.angle(line))))
-        phase = np.degrees(np.angle(measured))
-        bottom.semilogx(omega / 2 / np.pi, np.where(phase > 90.0, phase - 360.0, phase), "o", markersize=4)
+        bottom.semilogx(dense / 2 / np.pi, _phase(line))
+        bottom.semilogx(omega / 2 / np.pi, _phase(measured), "o", markersize=4)
         bottom.set(xlabel="frequency [Hz]", ylabel="phase [deg]")
 
 

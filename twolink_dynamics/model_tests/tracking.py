@@ -23,7 +23,7 @@ CUTOFF = 10.0  # [Hz] zero-phase low-pass of both sides
 FASTEST = 2.0  # [Hz] of the motion's sines: well below the low-pass
 DURATION, WAVES, CANDIDATES = 12.0, 2, 16  # [s], sines per joint, motions tried on paper
 VELOCITY_SHARE, MOST_SPEED = 0.5, {False: 4.0, True: 0.6}  # of the limit; [rad/s; m/s]
-EFFORT_SHARE = 0.7  # of the limit, by the model
+EFFORT_SHARE = 0.65  # of the limit, by the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Plan:
 
 def plan(model, workspace, duration=DURATION, seed=0):
     """The Plan: of some random sums of sines, each as large as the workspace and as fast as half of the velocity limits
-    and 70 % of the effort limits allow, the one whose velocity products weigh most. Raises InputError where the arm
+    and 65 % of the effort limits allow, the one whose velocity products weigh most. Raises InputError where the arm
     cannot carry itself with that effort."""
     rng = np.random.default_rng(seed)
     most = np.array([MOST_SPEED[kind] for kind in model.arm.prismatic.tolist()])

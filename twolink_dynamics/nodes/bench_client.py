@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..errors import InputError, choices
-from ..model_tests.bench import BANDWIDTH, BenchStopped, EffortBench
+from ..model_tests.bench import BANDWIDTH, BenchStopped, EffortBench, Guard
 from ..trajectory import Trajectory
 from .base import BEST_EFFORT, RELIABLE
 
@@ -136,14 +136,14 @@ class RosBench(EffortBench):
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
             message.points.append(point)
         self.publisher.publish(message)
-        rows, said = [], 0.0
+        rows, said, guard = [], 0.0, Guard(self.arm)
         start = self._next()[0]
         try:
             while True:
                 t, q, qd, effort = self._next()
                 if t - start > motion.duration + SETTLED:
                     break
-                self.guard.check(t - start, q, qd, effort, motion.sample(min(t - start, motion.duration)).q)
+                guard.check(t - start, q, qd, effort, motion.sample(min(t - start, motion.duration)).q)
                 rows.append((t - start, *q.tolist(), *qd.tolist(), *effort.tolist()))
                 if progress is not None and t - start - said > 0.5:
                     said = t - start
