@@ -52,9 +52,9 @@ def tracking(desk):
     """A trajectory, followed by computed torque: ghost of the reference, torque arcs, plots."""
     desk.node.frozen.clear()
     desk.node.runner.start("tracking", lambda text: text and sys.exit(f"tracking: {text}"))
-    start = desk.feed.q.copy()
-    desk.wait(lambda: desk.feed.reference is not None and np.abs(desk.feed.q - start).max() > 0.4, "moving")
-    desk.tab.page.wait_for_timeout(2500)
+    before = desk.feed.stamp
+    desk.wait(lambda: desk.feed.stamp < before, "the scenario's reset")
+    desk.wait(lambda: desk.feed.stamp - desk.feed.origin > 3.0, "the middle of the motion")
     take(desk, "viewer_tracking", "Motion")
 
 
@@ -65,9 +65,9 @@ def push(desk):
     desk.wait(lambda: np.linalg.norm(desk.feed.wrench) < 1.0, "its end")
     desk.at_rest()
     desk.node.page.interaction.switch("push the tip")
-    desk.drag(desk.tip, desk.tip + (0.16, 0.0, 0.14), release=False)
-    desk.wait(lambda: np.linalg.norm(desk.feed.wrench) > 5.0, "pulling")
-    desk.tab.page.wait_for_timeout(3000)
+    desk.drag(desk.tip, desk.tip + (0.20, 0.0, 0.16), release=False)
+    desk.wait(lambda: np.linalg.norm(desk.feed.wrench) > 20.0, "pulling")
+    desk.at_rest()
     take(desk, "viewer_push", "Torque")
     desk.tab.page.mouse.up()
     desk.node.page.interaction.switch("move the target")

@@ -58,6 +58,8 @@ def generate_launch_description():
         Node(package="rviz2", executable="rviz2", namespace=setting("namespace"), condition=IfCondition(setting("rviz")),
              arguments=["-d", PathJoinSubstitution([share, "rviz", "twolink.rviz"])],
              parameters=[{"use_sim_time": ParameterValue(setting("use_sim_time"), value_type=bool)}]),
+        Node(package=PACKAGE, executable="markers", namespace=setting("namespace"), condition=IfCondition(setting("rviz")),
+             parameters=[description, common]),
         Node(package=PACKAGE, executable="viewer", namespace=setting("namespace"),
              condition=IfCondition(setting("viewer")), parameters=[description]),
         ExecuteProcess(cmd=["ros2", "run", PACKAGE, "twolink", "demo", "--attach", "--headless", "--scenario",

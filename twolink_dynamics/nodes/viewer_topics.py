@@ -34,11 +34,12 @@ class PolledTopics:
         self._node = rclpy.create_node(f"_{node.get_name()}_listener", namespace=node.get_namespace(),
                                        context=node.context, use_global_arguments=False, enable_rosout=False,
                                        start_parameter_services=False)
+        self._resolve = node.resolve_topic_name  # remapped names are the node's own
         self._subscriptions = {}
 
     def add(self, topic, message, qos=LOOK):
-        """Listen to a topic (relative to the namespace)."""
-        self._subscriptions[topic] = self._node.create_subscription(message, topic, lambda msg: None, qos)
+        """Listen to a topic by the name it has for the node this belongs to."""
+        self._subscriptions[topic] = self._node.create_subscription(message, self._resolve(topic), lambda msg: None, qos)
 
     def take(self, topic):
         """The next message not yet taken (the newest one where the depth is 1), or None."""

@@ -10,7 +10,6 @@ import numpy as np
 from ..dynamics import Dynamics
 
 MAX_SYMBOLIC = 3  # joints: beyond that the entries fill pages
-DOTS = "\u0307\u0308"  # combining dots of velocities and accelerations
 STYLE = "font-size:13px;overflow-x:auto;padding:6px 10px"
 
 
@@ -18,15 +17,9 @@ def _row(*cells):
     return "<mrow>" + "".join(cells) + "</mrow>"
 
 
-def _hat(letter, dots=0):
-    accent = {0: "", 1: "˙", 2: "¨"}[dots]
-    base = f"<mi mathvariant='bold'>{letter}</mi>"
-    return f"<mover accent='true'>{base}<mo>{accent}</mo></mover>" if accent else base
-
-
 def general_html():
     """M(q) q̈ + C(q, q̇) q̇ + g(q) + τ_f(q̇) = τ + Jᵀ f_ext, as MathML."""
-    q, qd, qdd = _hat("q"), _hat("q", 1), _hat("q", 2)
+    q, qd, qdd = "<mi>q</mi>", "<mi>q̇</mi>", "<mi>q̈</mi>"
     comma, plus = "<mo>,</mo>", "<mo>+</mo>"
 
     def of(letter, *arguments):
@@ -38,25 +31,27 @@ def general_html():
     return f'<div style="{STYLE};font-size:15px"><math display="block">{body}</math></div>'
 
 
+def _matrix(name, rows):
+    """name = [rows]; a table, because browsers stretch MathML's brackets only with a mathematical font."""
+    cells = "".join("<tr>" + "".join(f'<td style="padding:0 .35em;text-align:right">{_number(v)}</td>' for v in row)
+                    + "</tr>" for row in rows)
+    return ('<span style="display:inline-flex;align-items:center;margin:.2em 1.1em .2em 0">'
+            f'<math>{_row(f"<mi>{name}</mi>", "<mo>=</mo>")}</math><table style="border:solid;border-width:0 1.5px;'
+            f'border-radius:7px;margin-left:.4em;font-variant-numeric:tabular-nums"><tbody>{cells}</tbody></table></span>')
+
+
 def _number(value):
     text = f"{value:.3f}"
-    return f"<mn>{'0.000' if text == '-0.000' else text}</mn>"
-
-
-def _matrix(name, rows):
-    cells = "".join("<mtr>" + "".join(f"<mtd>{_number(v)}</mtd>" for v in row) + "</mtr>" for row in rows)
-    return (f'<math style="margin-right:1.1em">{_row(name, "<mo>=</mo>", "<mo>[</mo>", f"<mtable>{cells}</mtable>", "<mo>]</mo>")}'
-            "</math>")
+    return "0.000" if text == "-0.000" else text.replace("-", "−")
 
 
 def numbers_html(arm, dynamics, q, qd):
-    """M, C and g at q, qd (n,) as MathML matrices; velocities not known count as 0."""
+    """M, C and g at q, qd (n,) as matrices; velocities not known count as 0."""
     q = np.asarray(q, float)
     qd = np.zeros(arm.n) if qd is None else np.asarray(qd, float)
-    parts = [_matrix("<mi>M</mi>", dynamics.mass_matrix(q)), _matrix("<mi>C</mi>", dynamics.coriolis_matrix(q, qd)),
-             _matrix("<mi>g</mi>", np.asarray(dynamics.gravity(q))[:, None])]
-    size = 12 if arm.n <= 3 else 9
-    return f'<div style="{STYLE};font-size:{size}px;line-height:2.6">{"".join(parts)}</div>'
+    parts = [_matrix("M", dynamics.mass_matrix(q)), _matrix("C", dynamics.coriolis_matrix(q, qd)),
+             _matrix("g", np.asarray(dynamics.gravity(q))[:, None])]
+    return f'<div style="{STYLE};font-size:{12 if arm.n <= 3 else 9}px">{"".join(parts)}</div>'
 
 
 def symbolic_html(arm):
@@ -82,11 +77,9 @@ def mathml(line):
         elif sign:
             cells.append(f"<mo>{'−' if sign == '-' else html.escape(sign)}</mo>")
         else:
-            dots = "˙" if "\u0307" in word else "¨" if "\u0308" in word else ""
-            name = f"<mi>{word.rstrip(DOTS)}</mi>"
-            if dots:
-                name = f"<mover accent='true'>{name}<mo>{dots}</mo></mover>"
-            cells.append(f"<msub>{name}<mn>{index}</mn></msub>" if index else name)
+            if cells and cells[-1].startswith(("<mn>", "<msub>")):  # a product
+                cells.append('<mspace width="0.2em"/>')
+            cells.append(f"<msub><mi>{word}</mi><mn>{index}</mn></msub>" if index else f"<mi>{word}</mi>")
     return cells
 
 

@@ -63,7 +63,7 @@ class Scene:
                            wxyz=geometry.quaternion(np.column_stack([across, np.cross(normal, across), normal])),
                            position=self.plane.point - 0.14 * size * normal, fade_distance=1.9 * size,
                            fade_strength=1.5, fade_from="origin", **grid)
-            camera = size * (2.45 * normal + 0.6 * across + np.array([0.0, 0.0, 0.5]))
+            camera = size * (2.75 * normal + 0.5 * across + np.array([0.0, 0.0, 0.5]))
         else:
             scene.add_grid("/floor", 6.0 * size, 6.0 * size, fade_distance=5.0 * size, **grid)
             camera = np.array([1.25, -1.9, 1.25]) * size
@@ -137,7 +137,7 @@ class Scene:
         at = self.arm.frame()
         self.handle = scene.add_icosphere(f"{self._path('/arm', at.link)}/tip", 0.045 * size, PUSH, opacity=0.25,
                                           position=at.pose.translation, cast_shadow=False)
-        arrow = dict(shaft_radius=0.009 * size, head_radius=0.022 * size, head_length=0.055 * size, visible=False)
+        arrow = dict(shaft_radius=0.008 * size, head_radius=0.020 * size, head_length=0.05 * size, visible=False)
         self._force = scene.add_arrows("/force", np.zeros((1, 2, 3)), PUSH, **arrow)
         self._contact = scene.add_arrows("/contact", np.zeros((1, 2, 3)), (243, 156, 18), **arrow)
         self._pull = scene.add_line_segments("/spring", np.zeros((19, 2, 3)), (90, 90, 90), thickness=2.0,
@@ -195,7 +195,7 @@ class Scene:
         self._pull.visible = cursor is not None
         if cursor is not None:
             normal = self.plane.normal if self.plane is not None else np.array([0.0, 0.0, 1.0])
-            self._pull.points = geometry.spring_segments(self.tip, cursor, normal, 0.015 * self.size)
+            self._pull.points = geometry.spring_segments(self.tip, cursor, normal, 0.028 * self.size)
 
     def trail(self):
         """Adds the tip's position to its trail."""
