@@ -270,8 +270,7 @@ def test_desired_inertia_gives_the_mass_it_was_asked_for(dynamics):
     wd = w0 * np.sqrt(1.0 - zeta**2)
     step = 1.0 - np.exp(-zeta * w0 * times) * (np.cos(wd * times) + zeta * w0 / wd * np.sin(wd * times))
     deflection = np.array([tip(a) for a in q]) - tip(Q0)
-    # Λ is damped by a hundredth of a typical mobility, everywhere: that is the 2 %
-    assert np.abs(deflection - step[:, None] * force / k).max() < 0.02 * np.abs(force).max() / k
+    assert np.abs(deflection - step[:, None] * force / k).max() < 1e-6 * np.abs(force).max() / k
 
 
 def test_desired_inertia_refuses_to_run_without_the_measured_force(dynamics):

@@ -28,7 +28,7 @@ def knot_velocity(before, after, slope_before, slope_after):
     """(n,) velocity at a knot without one, from the durations [s] and mean slopes (n,) of its two segments.
 
     Zero where the slopes change sign (the knot is a turning point), else their weighted harmonic mean (Fritsch &
-    Butland 1984), held below twice the smaller slope: with zero acceleration at the knots the quintic is then monotone where
+    Butland 1984), held below twice the smaller slope: with zero acceleration at the knots the quintic is monotone where
     the waypoints are, so that it never overshoots them."""
     same = slope_before * slope_after > 0.0
     w0, w1 = before + 2.0 * after, 2.0 * before + after

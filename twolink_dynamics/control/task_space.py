@@ -22,11 +22,10 @@ class TaskSpace:
         self.selector = np.zeros((len(linear) + len(angular), 6))
         self.selector[:len(linear), :3] = linear
         self.selector[len(linear):, 3:] = angular
-        # Bounds that scale with the arm: a hundredth of the mobility J M⁻¹ Jᵀ and of J Jᵀ of a typical pose.
         tasks = np.array([self.selector @ jacobian for jacobian in J])
         mobility = [task @ np.linalg.solve(dynamics.mass_matrix(pose), task.T) for task, pose in zip(tasks, q)]
-        self._mobility_floor = np.diag(0.01 * self._typical(mobility))
-        self._square_floor = np.diag(1e-4 * self._typical([task @ task.T for task in tasks]))
+        self._mobility_scale = self._typical(mobility)
+        self._square_scale = self._typical([task @ task.T for task in tasks])
         self._chain = len(self.arm.joints) == self.n  # without mimic joints every column is one joint's
 
     # without a frame the call goes straight to the compiled function
@@ -51,15 +50,31 @@ class TaskSpace:
         return np.concatenate([np.full(part.shape[1], np.median(part.mean(axis=1))) if part.shape[1] else part[0]
                                for part in (diagonal[:, :k], diagonal[:, k:])])
 
-    def inertia(self, M, J):
-        """Λ = (J M⁻¹ Jᵀ + ε)⁻¹ (r, r): the tip's apparent inertia [kg, kg m²], bounded near singular poses."""
-        return np.linalg.inv(self._mobility(M, J))
+    def _bounded(self, A, scale, share):
+        """A symmetric (r, r) matrix with its smallest eigenvalue, in units of a typical pose's (`scale`), lifted to at
+        least about `share`: exactly A away from singular poses, continuously differentiable where the lifting begins."""
+        if len(A) == 2 and self.translations != 1:  # NumPy's solvers cost tens of µs, whatever the size
+            (a, b), (_, d) = A.tolist()
+            smallest = (0.5 * (a + d) - (0.25 * (a - d) ** 2 + b * b) ** 0.5) / scale[0]
+        else:
+            try:  # much cheaper than the eigenvalue, and nearly always enough
+                np.linalg.cholesky(A - np.diag(share * scale))
+                return A
+            except np.linalg.LinAlgError:
+                root = np.sqrt(scale)
+                smallest = float(np.linalg.eigvalsh(A / np.outer(root, root))[0])
+        if smallest >= share:
+            return A
+        return A + np.diag(scale * (share * (1.0 - max(smallest, 0.0) / share) ** 2))
 
     def _mobility(self, M, J):
-        """J M⁻¹ Jᵀ + ε (r, r)."""
-        if self.n == 2:  # NumPy's solvers cost tens of µs, whatever the size
-            return J.dot(inverse_2x2(M)).dot(J.T) + self._mobility_floor
-        return J.dot(np.linalg.solve(M, J.T)) + self._mobility_floor
+        """J M⁻¹ Jᵀ (r, r) [1/kg, 1/(kg m²)], bounded below by some hundredth of a typical one."""
+        A = J.dot(inverse_2x2(M)).dot(J.T) if self.n == 2 else J.dot(np.linalg.solve(M, J.T))
+        return self._bounded(0.5 * (A + A.T), self._mobility_scale, 0.01)
+
+    def inertia(self, M, J):
+        """Λ = (J M⁻¹ Jᵀ)⁻¹ (r, r): the tip's apparent inertia [kg, kg m²], bounded near singular poses."""
+        return np.linalg.inv(self._mobility(M, J))
 
     def modal_damping(self, M, J, K, ratio):
         """D (r, r) with damping ratio `ratio` in every mode of Λ ẍ + D ẋ + K x = 0: with Λ = G Gᵀ,
@@ -82,20 +97,12 @@ class TaskSpace:
 
     def inverse(self, J):
         """J⁺ (n, r), exact away from singular poses, bounded near them: Jᵀ (J Jᵀ + μ)⁻¹, μ only where J Jᵀ is small."""
-        square = J.dot(J.T)
-        if len(square) == 2:
-            (a, b), (_, d) = square.tolist()
-            smallest = 0.5 * (a + d) - (0.25 * (a - d) ** 2 + b * b) ** 0.5
-        else:
-            smallest = float(np.linalg.eigvalsh(square)[0])
-        floor = self._square_floor[0, 0]
-        if smallest <= floor:
-            square = square + (1.0 - max(smallest, 0.0) / floor) ** 2 * self._square_floor
+        square = self._bounded(J.dot(J.T), self._square_scale, 1e-4)
         return J.T.dot(inverse_2x2(square) if len(square) == 2 else np.linalg.inv(square))
 
     def null_motion(self, J, qd):
         """N q̇ (n,), N = 1 − Jᵀ (J Jᵀ + μ)⁻¹ J symmetric and positive semidefinite: what of q̇ does not move the task."""
-        return qd - np.linalg.solve(J.dot(J.T) + 1e-2 * self._square_floor, J.dot(qd)).dot(J)
+        return qd - np.linalg.solve(J.dot(J.T) + np.diag(1e-6 * self._square_scale), J.dot(qd)).dot(J)
 
     def rate(self, q, qd, joint_rate):
         """S J̇(q, q̇) u (r,) for any joint velocity u (n,), not only q̇."""
