@@ -26,16 +26,17 @@ INF = np.inf
 
 class Modes:
     """sign (n,) ±1 where a joint slides against dry friction; locked (m,) bool or None; contact OPEN, STICK or SLIP with
-    its sliding direction (t,) and the anchor (3,) it sticks to."""
+    its sliding direction (t,), the anchor (3,) it sticks to, and the gap it is held at (0 unless it started inside)."""
 
-    __slots__ = ("sign", "locked", "contact", "direction", "anchor", "smooth")
+    __slots__ = ("sign", "locked", "contact", "direction", "anchor", "depth", "smooth")
 
-    def __init__(self, sign, locked=None, contact=OPEN, direction=None, anchor=None, rows=False):
+    def __init__(self, sign, locked=None, contact=OPEN, direction=None, anchor=None, depth=0.0, rows=False):
         self.sign = sign
         self.locked = locked
         self.contact = contact
         self.direction = direction
         self.anchor = anchor
+        self.depth = depth
         self.smooth = locked is None and contact == OPEN and not rows
 
 
@@ -62,7 +63,7 @@ def pseudo_inverse(S):
     return (part / values[keep]) @ part.T
 
 
-def _hold(W, start, boxes, contact, approach=None):
+def _hold(W, start, boxes, contact):
     """Efforts (or impulses) on joint rows `boxes` {coordinate: (lower, upper)} and on a contact, that turn `start` (m,),
     the acceleration (or velocity) without them, into start + W g.
 
@@ -142,7 +143,8 @@ def settle(mech, x, u, effort, braked, before, forced=()):
                     boxes[i] = (low if side < 0 else -INF, high if side > 0 else INF)
     touching = False
     if mech.contact is not None:
-        touching = mech.contact.gap(x[:mech.n]) <= TOUCHING
+        gap = mech.contact.gap(x[:mech.n])
+        touching = gap <= TOUCHING
         if touching:
             rows = mech.wide(mech.contact.rows(x[:mech.n]))
             velocity = rows @ u
@@ -156,7 +158,7 @@ def settle(mech, x, u, effort, braked, before, forced=()):
         locked[mech.drive] = True
     for i in forced:
         locked[i] = True
-    mode, direction, anchor = OPEN, None, None
+    mode, direction, anchor, depth = OPEN, None, None, 0.0
     if not locked.all() or touching:
         A = mech.mass(x)
         E, rate = mech.constraints.rows(x[:mech.n], u[:mech.n]) if rows_held else (None, None)
@@ -178,9 +180,12 @@ def settle(mech, x, u, effort, braked, before, forced=()):
                 locked[i] = True
             elif i >= offset and mech.dry[i - offset]:
                 sign[i - offset] = -state  # friction at its lower bound: the joint gives way upwards
+        if mode != OPEN:
+            held = before is not None and before.contact != OPEN
+            depth = before.depth if held else min(0.0, gap) if gap < -10 * TOUCHING else 0.0
         if mode == STICK:
-            anchor = before.anchor if before is not None and before.contact == STICK else mech.contact.position(x[:mech.n])
-    return Modes(sign, locked if locked.any() else None, mode, direction, anchor, rows_held)
+            anchor = before.anchor if held and before.contact == STICK else mech.contact.position(x[:mech.n])
+    return Modes(sign, locked if locked.any() else None, mode, direction, anchor, depth, rows_held)
 
 
 def impact_due(mech, x, u):
@@ -208,8 +213,8 @@ def impact(mech, x, u, braked=False, rest=(), locked=None):
     W, R = compliance(mech.mass(x), held, E)
     contact = None
     if mech.contact is not None and mech.contact.gap(q) <= TOUCHING:
-        contact = (mech.wide(mech.contact.rows(q)), 0.0, mech.contact.plane.friction, None)
-        contact = (contact[0], np.zeros(len(contact[0])), contact[2], None)
+        rows = mech.wide(mech.contact.rows(q))
+        contact = (rows, np.zeros(len(rows)), mech.contact.plane.friction, None)
     g, states, _, _ = _hold(W, u, boxes, contact)
     after = u + W @ g
     for i in boxes:
@@ -291,11 +296,12 @@ def reactions(S, b):
 
 
 def slip_direction(mech, rows, u, modes):
-    """(t,) unit direction the tip slides in; the stored one where it has no speed yet or there is only one way."""
+    """(t,) unit direction the tip slides in; the stored one where there is only one way, or where the velocity has no part
+    along it (at a start, and past a stop, so that the end of sliding is a crossing that can be located)."""
     if len(rows) == 3 and modes.direction.any():
         sliding = rows[1:] @ u
         speed = np.linalg.norm(sliding)
-        if speed > SLOW:
+        if speed > SLOW and modes.direction @ sliding > 0.0:
             return sliding / speed
     return modes.direction
 
@@ -309,7 +315,7 @@ def project(mech, x, u, modes):
     def violation(q):
         parts = [mech.constraints.phi(q)] if mech.constraints is not None else []
         if contact is not None:
-            parts.append(contact.axes[:1] @ (contact.position(q) - contact.plane.point))
+            parts.append(contact.axes[:1] @ (contact.position(q) - contact.plane.point) - modes.depth)
             if modes.contact == STICK:
                 parts.append(contact.tangents @ (contact.position(q) - modes.anchor))
         return np.concatenate(parts)
@@ -321,8 +327,6 @@ def project(mech, x, u, modes):
         return mech.wide(np.concatenate(parts))
 
     phi = violation(x[:n])
-    if contact is not None and abs(phi[mech.constraints.k if mech.constraints else 0]) > 10 * TOUCHING:
-        phi[mech.constraints.k if mech.constraints else 0] = 0.0  # started inside the material: held where it is
     worst = np.abs(phi).max()
     if worst > 0.1:
         raise SimulationError(f"constraint drift of {worst:.3g} m in one step cannot be removed; lower dt")
