@@ -18,6 +18,7 @@ from ..control.law import TERMS
 from ..dynamics import Dynamics
 from ..errors import InputError, TwolinkError
 from . import conversion
+from .action import trajectory_action
 from .base import BEST_EFFORT, COMMANDS, RELIABLE, ArmNode, run
 from .describe import Description
 from .diagnostics import Meter, diagnostic_array
@@ -35,6 +36,7 @@ class DynamicsNode(ArmNode):
     commands of each law (out), ~/enable, ~/hold, ~/describe, and what one may look at: ~/torque/*, ~/mass_matrix,
     ~/reference, ~/tracking_error, ~/current_pose, /diagnostics.
     The controller's time is the joint states' stamps; only the watchdog measures time of its own.
+    ~/follow_joint_trajectory is served where control_msgs is installed.
     Attribute `direct`: True in composed mode, when the simulator's loop calls `law` and the topic is not listened to.
     """
 
@@ -43,7 +45,7 @@ class DynamicsNode(ArmNode):
         self.direct = False
         super().__init__("dynamics", **options)
         self.create_subscription(JointState, "joint_states", self._on_joint_state, BEST_EFFORT)
-        self.create_subscription(JointTrajectory, "joint_trajectory", self._guarded(self._trajectory), RELIABLE)
+        self.create_subscription(JointTrajectory, "joint_trajectory", self._guarded(self.follow, "trajectory"), RELIABLE)
         self.create_subscription(JointState, "target_joint", self._guarded(self._target_joint), RELIABLE)
         self.create_subscription(PoseStamped, "target_pose", self._guarded(self._target_pose), RELIABLE)
         self.create_subscription(WrenchStamped, "target_wrench", self._guarded(self._target_wrench), RELIABLE)
@@ -62,6 +64,7 @@ class DynamicsNode(ArmNode):
         self.view(JointState, "~/tracking_error", self._fill_error)
         self.view(PoseStamped, "~/current_pose", self._fill_pose)
         self.diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", RELIABLE)
+        self.action = trajectory_action(self)
         self.next_look = self.next_report = time.perf_counter()
 
     # -- the controller ------------------------------------------------------------------------------------------------
@@ -223,25 +226,30 @@ class DynamicsNode(ArmNode):
             self.wanted_laws = [(name, topic) for name, topic in self.law_topics
                                 if topic.get_subscription_count() and name in self.controller.laws]
             self.terms = None
+            if self.action is not None:
+                self.action.tick()
             self.look()
             if now >= self.next_report:
                 self.next_report = now + 1.0
                 self._report()
 
     # -- in ------------------------------------------------------------------------------------------------------------
-    def _guarded(self, handle):
-        """A callback that reports what `handle(msg)` refuses."""
+    def _guarded(self, handle, what=None):
+        """A callback that reports what `handle(msg)` refuses, as `what`."""
+        what = what or handle.__name__.lstrip("_")
+
         def callback(msg):
             if self.controller is None:
-                self.reporter.reject(handle.__name__.lstrip("_"), "there is no arm yet")
+                self.reporter.reject(what, "there is no arm yet")
                 return
             try:
                 handle(msg)
             except TwolinkError as error:
-                self.reporter.reject(handle.__name__.lstrip("_"), error)
+                self.reporter.reject(what, error)
         return callback
 
-    def _trajectory(self, msg):
+    def follow(self, msg):
+        """Follow a trajectory_msgs/JointTrajectory; the source followed. Raises TwolinkError where it is refused."""
         p, stamp = self.parameters, msg.header.stamp
         points = [TrajectoryPoint(conversion.seconds(point.time_from_start), point.positions, point.velocities,
                                   point.accelerations, point.effort) for point in msg.points]
@@ -252,6 +260,7 @@ class DynamicsNode(ArmNode):
                                             allow_partial=p["allow_partial_joints_goal"], effort=p["trajectory_effort"])
         if getattr(source, "ignored_effort", False):
             self.reporter.once("trajectory effort", "the trajectory's effort is ignored; trajectory_effort: add uses it")
+        return source
 
     def _target_joint(self, msg):
         reference = self.controller.reference()
