@@ -119,8 +119,11 @@ def test_of_a_start_in_the_past_only_what_is_ahead_counts(twolink):
     path = trajectory(twolink, points, now=11.5, stamp=10.0, previous=at_rest([0.2, 0.2]))
     assert np.allclose(path.sample(11.5).q, [0.2, 0.2]) and np.allclose(path.sample(12.0).q, [1.0, 0.0])
     assert max(path.sample(t).q[1] for t in np.linspace(11.5, 13.0, 50)) < 0.6  # the first point is gone
-    with pytest.raises(InputError, match="in the past"):
-        trajectory(twolink, points, now=13.5, stamp=10.0)
+    for now in (13.0, 13.5):
+        with pytest.raises(InputError, match="in the past"):
+            trajectory(twolink, points, now=now, stamp=10.0)
+    on_time = trajectory(twolink, points, now=12.0, stamp=10.0, previous=at_rest([0.2, 0.2]))
+    assert np.allclose(on_time.sample(12.0).q, [0.2, 0.2])  # a point due this very moment is in the past too
 
 
 def test_a_first_point_at_time_zero_is_where_it_jumps_to(twolink):

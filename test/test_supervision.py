@@ -84,6 +84,21 @@ def test_a_short_gap_goes_on_with_the_reference_and_a_long_one_starts_anew(dynam
     assert np.allclose(output.reference.q, moved.q) and np.allclose(output.efforts, dynamics.gravity(moved.q))
 
 
+def test_a_gap_without_a_watchdog_starts_anew_and_says_so(dynamics):
+    controller = running(dynamics)
+    controller.move_to(Q + 0.5)
+    assert np.allclose(controller.step(2.0, REST).reference.q, Q)
+    assert texts(controller) == ["no joint state for 0.996 s: starting anew from the measured state"]
+
+
+def test_the_callers_arrays_are_its_own(dynamics):
+    controller = running(dynamics)
+    q, qd = Q.copy(), np.zeros(2)
+    controller.step(1.005, (q, qd))
+    q[:] = np.nan  # the reader's buffer is used again
+    assert np.allclose(controller.step(1.006, (q, qd)).efforts, dynamics.gravity(Q))
+
+
 def test_a_paused_clock_pauses_the_reference(dynamics):
     """A simulator stands still: stamps stop, the watchdog acts, and on resuming the trajectory goes on where it was."""
     controller = running(dynamics)

@@ -209,6 +209,8 @@ class Controller:
         fresh = self._mode != "active" or (gap is not None and gap > self.supervisor.state_timeout)
         if resumed and gap is not None and gap <= self.supervisor.state_timeout and self._source is not None:
             fresh = False  # a pause or a few bad samples: go on where the reference is
+        elif self._mode == "active" and fresh:
+            self._note("warning", f"no joint state for {gap:.3f} s: starting anew from the measured state")
         law = self.laws.get(self.law)
         if law is not None and law.uses_reference:
             if fresh or self._source is None:
@@ -307,8 +309,7 @@ class Controller:
             q, qd = np.asarray(q, float), np.asarray(qd, float)
             if q.shape != (self.n,) or qd.shape != (self.n,):
                 raise InputError(f"state: q has shape {q.shape} and qd {qd.shape}, expected ({self.n},)")
-            return State(q, qd)
-        return state if isinstance(state, State) else State(q, qd)
+        return State(q.copy(), qd.copy())  # the caller may use its arrays again
 
     def _note(self, level, text):
         self.notices.append((level, text))

@@ -56,7 +56,7 @@ class JointTrajectory:
         start = float(stamp) if stamp > 0.0 else float(now)
         handover = max(start, float(now))  # until then the previous source leads
         times = start + times
-        if times[-1] < now:
+        if times[-1] <= now and not (start == now and len(times) == 1):
             raise InputError(f"trajectory: ends at {times[-1]:.3f} s, which is in the past (now {now:.3f} s)")
         self._previous = previous if hasattr(previous, "sample") else None
         self._handover = handover
@@ -119,10 +119,8 @@ class JointTrajectory:
     # -- building ------------------------------------------------------------------------------------------------
     def _build(self, arm, columns, times, knots, current, handover):
         """The spline over all joints, its first knot where the reference is at the handover."""
-        first = int(np.searchsorted(times, handover, side="right"))
-        jump = first > 0 and times[first - 1] == handover  # a point at the very start: no way leads to it
-        if jump:
-            first -= 1
+        jump = times[0] == self.start == handover  # a point at the very start: no way leads to it
+        first = 0 if jump else int(np.searchsorted(times, handover, side="right"))
         if current is None:
             if len(columns) < arm.n:
                 raise InputError("trajectory: a partial goal needs a current reference")

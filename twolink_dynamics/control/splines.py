@@ -32,7 +32,7 @@ def knot_velocity(before, after, slope_before, slope_after):
     the waypoints are, so that it never overshoots them."""
     same = slope_before * slope_after > 0.0
     w0, w1 = before + 2.0 * after, 2.0 * before + after
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = (w0 + w1) / (w0 / slope_before + w1 / slope_after)
     bound = 2.0 * np.minimum(np.abs(slope_before), np.abs(slope_after))
     return np.where(same, np.clip(np.where(same, mean, 0.0), -bound, bound), 0.0)
