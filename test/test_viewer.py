@@ -365,6 +365,21 @@ def test_sliders_appear_with_the_parameters_and_refusals_are_taken_back(page, ac
     assert "parameter out of bounds" in panels.message and handle.value == 70.0
 
 
+def test_a_slider_sets_its_part_of_a_list(page, actions):
+    from twolink_dynamics.viewer.panels import CONTROLS
+    page.feed.parameters["dynamics", "stiffness"] = [400.0] * 3 + [20.0] * 3
+    page.panels.update()
+    number = next(i for i, c in enumerate(CONTROLS) if c.name == "stiffness")
+    handle = page.panels._sliders[number][0]
+    changed, = handle._impl.update_cb
+    handle.value = 520.0
+    actions.calls.clear()
+    asyncio.run(changed(types.SimpleNamespace(client=object())))
+    assert actions.calls == [("dynamics", "stiffness", [520.0] * 3 + [20.0] * 3)]
+    asyncio.run(changed(types.SimpleNamespace(client=None)))
+    assert len(actions.calls) == 1  # the program moved it, nobody else
+
+
 def test_only_the_newest_value_waits_for_an_answer(page):
     answers = []
 

@@ -115,7 +115,7 @@ def test_the_gain_slider_sets_the_parameter_and_a_refusal_is_shown(desk):
     field = page.locator("input[value='400']:not([type='hidden'])").first
     field.wait_for(state="visible", timeout=1000 * viewer_browser.PATIENCE)
     field.fill("520")
-    field.press("Enter")
+    page.keyboard.press("Enter")
     desk.wait(lambda: desk.feed.parameters["dynamics", "stiffness"][0] == 520.0, "taking the slider's value")
     assert list(desk.parameter("dynamics", "stiffness"))[:3] == [520.0] * 3
     desk.node.page.panels.send("dynamics", "stiffness", [-1.0] * 6)

@@ -37,7 +37,8 @@ class Page:
         self.panels = Panels(self.server, feed, actions, self.scene, self.interaction, scenarios, self._exports())
         self._ticks = 0
         self._shown_target = None
-        threading.Thread(target=self.equations.write_out, daemon=True).start()
+        self._derivation = threading.Thread(target=self.equations.write_out, daemon=True)
+        self._derivation.start()
 
     def _exports(self):
         def stamped(suffix):
@@ -88,4 +89,5 @@ class Page:
     def close(self):
         """Stops listening."""
         self.interaction.release()
+        self._derivation.join(10.0)
         self.server.stop()

@@ -296,8 +296,8 @@ class Panels:
             known = self.feed.parameters[(control.node, control.name)]
             if control.part is not None:
                 values = list(known) or [0.0]
-                for i in range(len(values))[control.part]:
-                    values[i] = value
+                for k in range(len(values))[control.part]:
+                    values[k] = value
                 value = values
             self.send(control.node, control.name, value)
 
