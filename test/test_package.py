@@ -20,7 +20,7 @@ LAYERS = (
     ("urdf", "planar", "newton_euler", "lagrangian", "kernels", "friction", "trajectory", "base_parameters"),
     ("dynamics",),
     ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity"), ("plant", "modes"),
-    ("residual",), ("control",), ("simulation", "batch"),
+    ("residual",), ("control",), ("simulation", "batch"), ("replay",),
     ("verify", "identification", "model_tests", "motion"),
     ("scenarios",), ("viewer",), ("nodes",), ("commands",), ("cli",), ("__main__",), ("__init__",),
 )

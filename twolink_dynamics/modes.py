@@ -22,6 +22,7 @@ from .errors import SimulationError
 
 OPEN, STICK, SLIP = "open", "stick", "slip"
 INF = np.inf
+CONTACT = -1  # stands for the contact among coordinates that are held for the rest of a step
 
 
 class Modes:
@@ -126,7 +127,7 @@ def _hold(W, start, boxes, contact):
 
 def settle(mech, x, u, effort, braked, before, forced=()):
     """The Modes that follow a state in which no impact is due; `before` are those of the stretch before, `forced`
-    coordinates that are held for the rest of the step."""
+    coordinates (and CONTACT) that are held for the rest of the step."""
     drive = u[mech.drive]
     offset = mech.m - mech.n
     sign = np.sign(drive) * mech.dry if mech.has_dry else mech.no_sign
@@ -144,11 +145,11 @@ def settle(mech, x, u, effort, braked, before, forced=()):
     touching = False
     if mech.contact is not None:
         gap = mech.contact.gap(x[:mech.n])
-        touching = gap <= TOUCHING
+        touching = gap <= TOUCHING or CONTACT in forced
         if touching:
             rows = mech.wide(mech.contact.rows(x[:mech.n]))
             velocity = rows @ u
-            touching = velocity[0] <= SLOW
+            touching = velocity[0] <= SLOW or CONTACT in forced
     rows_held = mech.constraints is not None
     if not (boxes or touching or braked or forced):
         return Modes(sign, rows=rows_held)
@@ -157,7 +158,8 @@ def settle(mech, x, u, effort, braked, before, forced=()):
     if braked:
         locked[mech.drive] = True
     for i in forced:
-        locked[i] = True
+        if i != CONTACT:
+            locked[i] = True
     mode, direction, anchor, depth = OPEN, None, None, 0.0
     if not locked.all() or touching:
         A = mech.mass(x)
@@ -180,6 +182,8 @@ def settle(mech, x, u, effort, braked, before, forced=()):
                 locked[i] = True
             elif i >= offset and mech.dry[i - offset]:
                 sign[i - offset] = -state  # friction at its lower bound: the joint gives way upwards
+        if mode == OPEN and touching and CONTACT in forced:
+            mode, direction = SLIP, sliding / speed if speed > SLOW else np.zeros(len(sliding))
         if mode != OPEN:
             held = before is not None and before.contact != OPEN
             depth = before.depth if held else min(0.0, gap) if gap < -10 * TOUCHING else 0.0

@@ -317,7 +317,7 @@ class Simulation:
         """One (sub)step: smooth stretches between events."""
         mech, sums = self._mech, self._sums
         remaining, forced = h, ()
-        for _ in range(MAX_EVENTS):
+        for k in range(MAX_EVENTS):
             if modes.impact_due(mech, x, u):
                 u, taken = modes.impact(mech, x, u, self._braked)
                 sums[3] += taken
@@ -346,7 +346,7 @@ class Simulation:
             x, u = x1, u1
             if not hit:
                 return x, u
-            u, taken, forced = self._arrive(x, u, now, hit, forced, span <= 1e-9 * h)
+            u, taken, forced = self._arrive(x, u, now, hit, forced, span <= 1e-9 * h or k >= 20)
             sums[3] += taken
             if remaining <= 1e-12 * h:
                 return x, u
@@ -403,7 +403,7 @@ class Simulation:
 
     def _arrive(self, x, u, now, hit, forced, stuck):
         """What an event does: the coordinate is put exactly on its stop or at rest, by an impulse that leaves what sticks
-        in place. With `stuck`, nothing moved since the last event: what was hit is held for the rest of the step."""
+        in place. With `stuck`, nothing moves between events: what was hit is held for the rest of the step, which does no work."""
         mech = self._mech
         offset = mech.m - self.n
         rest = [i + offset for kind, i in hit if kind == "rest"]
@@ -415,7 +415,9 @@ class Simulation:
         if rest:
             u, taken = modes.impact(mech, x, u, self._braked, rest, now.locked)
         if stuck:
-            forced = tuple({*forced, *rest, *(i for kind, i in hit if kind == "stop")})
+            forced = {*forced, *rest, *(i for kind, i in hit if kind == "stop")}
+            if any(kind in ("touch", "slip") for kind, _ in hit):
+                forced.add(modes.CONTACT)
         return u, taken, forced
 
     def run(self, duration, tau=None, every=1, progress=None):
