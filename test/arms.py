@@ -1,14 +1,25 @@
 """Random valid arms for the tests: `random_arm(seed, ...)` for loops, `arms(...)` as a hypothesis strategy.
 
 Hypothesis draws the structure (number, kinds, tree, mimics, rotors), which is what it can shrink; the numbers come from
-a seeded generator. Quarter turns, axes along the coordinate axes, zeros and point masses are frequent on purpose: they are
-what engines fold away.
+a seeded generator. Quarter turns, axes along the coordinate axes, zeros and point masses are frequent on purpose:
+they are what engines fold away.
 """
 import numpy as np
 from hypothesis import strategies as st
 
-from twolink_dynamics.arm import (CONTINUOUS, KINDS, PRISMATIC, REVOLUTE, ROOT, Arm, Frame, Joint, Link, make_pose,
-                                  symmetric)
+from twolink_dynamics.arm import (
+    CONTINUOUS,
+    KINDS,
+    PRISMATIC,
+    REVOLUTE,
+    ROOT,
+    Arm,
+    Frame,
+    Joint,
+    Link,
+    make_pose,
+    symmetric,
+)
 from twolink_dynamics.kinematics import rotation_about, weightless_coordinate
 
 GRAVITY = (0.0, 0.0, -9.81)

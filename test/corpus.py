@@ -19,7 +19,7 @@ SHIPPED_NAMES = sorted(path.stem for path in SHIPPED.glob("*.urdf"))
 
 
 def load(path, **options):
-    """An arm without its warnings on the screen; those are tested where they belong. Branched arms get their last tip."""
+    """An arm without its warnings on the screen; those are tested elsewhere. Branched arms get their last tip."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arm = load_urdf(path, **options)

@@ -27,7 +27,8 @@ def test_nothing_can_be_written(arm):
 
 
 @pytest.mark.parametrize("mass, com, inertia, word", [
-    (-1.0, (0, 0, 0), np.eye(3), "mass"), (np.nan, (0, 0, 0), np.eye(3), "mass"), ("a lot", (0, 0, 0), np.eye(3), "mass"),
+    (-1.0, (0, 0, 0), np.eye(3), "mass"), (np.nan, (0, 0, 0), np.eye(3), "mass"),
+    ("a lot", (0, 0, 0), np.eye(3), "mass"),
     (None, (0, 0, 0), np.eye(3), "mass"), (1.0, (0, 0), np.eye(3), "com"), (1.0, "here", np.eye(3), "com"),
     (1.0, (0, 0, np.inf), np.eye(3), "com"), (1.0, (0, 0, 0), np.diag([1.0, 1.0, -0.1]), "definite"),
     (1.0, (0, 0, 0), np.triu(np.ones((3, 3))), "symmetric"), (0.0, (0, 0, 0), np.eye(3), "mass 0"),
@@ -90,8 +91,9 @@ def test_with_joints(arm):
     assert changed.lower.tolist() == [-1.0, -1.0] and arm.lower[0] < -3.0
     M = Dynamics(changed).mass_matrix([0.2, 0.4]) - Dynamics(arm).mass_matrix([0.2, 0.4])
     assert M == pytest.approx(np.diag([36e-4, 36e-4]), abs=EXACT)  # gr² Ir on the diagonal
-    coupled = Dynamics(changed.with_joints(rotor_coupling=True)).mass_matrix([0.2, 0.4]) - Dynamics(arm).mass_matrix([0.2, 0.4])
-    assert coupled == pytest.approx(np.array([[37e-4, 6e-4], [6e-4, 36e-4]]), abs=EXACT)  # the elbow's rotor turns with link 1
+    coupled = Dynamics(changed.with_joints(rotor_coupling=True)).mass_matrix([0.2, 0.4])
+    expected = np.array([[37e-4, 6e-4], [6e-4, 36e-4]])  # the elbow's rotor turns with link 1
+    assert coupled - Dynamics(arm).mass_matrix([0.2, 0.4]) == pytest.approx(expected, abs=EXACT)
     for bad in ({"mass": 1.0}, {"damping": [1, 2, 3]}, {"damping": "much"}, {"effort_limit": np.nan}):
         with pytest.raises(InputError):
             arm.with_joints(**bad)
@@ -129,7 +131,7 @@ def test_weld_and_move_keep_the_body():
 
 
 def test_tiny_but_real_inertia_is_not_called_singular():
-    """A gripper's finger of a gram on a heavy arm is light, not weightless; a coaxial pair without a mass between is."""
+    """A gripper's finger of a gram on a heavy arm is light, not weightless; a coaxial pair, none between, is."""
     arm = shipped("sixlink")
     links = list(arm.links)
     links[5] = Link("wrist_3", 1e-3, np.zeros(3), np.diag([1e-9, 1e-9, 1e-9]))

@@ -52,17 +52,18 @@ def pinocchio_model(pin, arm):
     model.gravity.linear = np.array(arm.gravity)
     ids = {ROOT: 0}
     for i, (joint, link) in enumerate(zip(arm.joints, arm.links)):
-        kind = (pin.JointModelPrismaticUnaligned if joint.kind == PRISMATIC else pin.JointModelRevoluteUnaligned)(joint.axis)
-        ids[i] = model.addJoint(ids[joint.parent], kind, pin.SE3(joint.origin.rotation, np.array(joint.origin.translation)),
-                                joint.name)
-        model.appendBodyToJoint(ids[i], pin.Inertia(link.mass, np.array(link.com), np.array(link.inertia)), pin.SE3.Identity())
+        kind = pin.JointModelPrismaticUnaligned if joint.kind == PRISMATIC else pin.JointModelRevoluteUnaligned
+        pose = pin.SE3(joint.origin.rotation, np.array(joint.origin.translation))
+        ids[i] = model.addJoint(ids[joint.parent], kind(joint.axis), pose, joint.name)
+        body = pin.Inertia(link.mass, np.array(link.com), np.array(link.inertia))
+        model.appendBodyToJoint(ids[i], body, pin.SE3.Identity())
         if joint.rotor_inertia:
             model.armature[model.joints[ids[i]].idx_v] = joint.gear_ratio**2 * joint.rotor_inertia
     return model
 
 
 def assert_equals_pinocchio(pin, arm, model, order, one=None):
-    """Everything against a Pinocchio model whose velocity index of our coordinate k is order[k]; q is angle or position."""
+    """Everything against a Pinocchio model; order[k] is its velocity index of our coordinate k."""
     data = model.createData()
     one = one or Dynamics(arm)
     order = np.asarray(order)
@@ -111,7 +112,8 @@ def test_pinocchio_reads_the_shipped_arms_alike(pin, name):
     pin.forwardKinematics(model, data, configuration, v, np.zeros(model.nv))
     pin.updateFramePlacements(model, data)
     rotation, position = Dynamics(arm).tip_pose(q)
-    assert relative(rotation, data.oMf[frame].rotation) < OUTSIDE and relative(position, data.oMf[frame].translation) < OUTSIDE
+    assert relative(rotation, data.oMf[frame].rotation) < OUTSIDE
+    assert relative(position, data.oMf[frame].translation) < OUTSIDE
     axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
     J = pin.computeFrameJacobian(model, data, configuration, frame, axes)[:, order]
     assert relative(Dynamics(arm).jacobian(q), J) < OUTSIDE
@@ -248,7 +250,8 @@ def mujoco_text(arm):
                 f'<inertial pos="{numbers(link.com)}" mass="{link.mass!r}" fullinertia="{tensor}"/>{children}</body>')
     roots = "".join(body(i) for i, joint in enumerate(arm.joints) if joint.parent == ROOT)
     return (f'<mujoco><compiler angle="radian" autolimits="false" balanceinertia="false"/>'
-            f'<option gravity="{numbers(arm.gravity)}"><flag contact="disable"/></option><worldbody>{roots}</worldbody></mujoco>')
+            f'<option gravity="{numbers(arm.gravity)}"><flag contact="disable"/></option>'
+            f'<worldbody>{roots}</worldbody></mujoco>')
 
 
 def mujoco_arms():

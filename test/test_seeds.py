@@ -109,7 +109,7 @@ def test_workless_error_is_invisible_to_energy(arm):
     assert np.abs(wrong.bias(*STATE[:2]) - Dynamics(arm).bias(*STATE[:2])).max() > 0.01
 
 
-# -- Modern Robotics ------------------------------------------------------------------------------------------------------
+# -- Modern Robotics -------------------------------------------------------------------------------------------------
 def equation_8_9(m1, m2, L1, L2, g, q, qd, qdd, lib=np):
     """τ of Modern Robotics eq. 8.9, typed from the book: point masses at the ends of the links."""
     c1, c2, s2, c12 = lib.cos(q[0]), lib.cos(q[1]), lib.sin(q[1]), lib.cos(q[0] + q[1])
@@ -137,7 +137,7 @@ def test_equation_8_9_symbolically():
     reduced = {p["I1"]: 0, p["I2"]: 0, p["lc1"]: p["L1"], p["d1"]: 0, p["d2"]: 0}
     for ours, theirs in zip(d.torque, book):
         assert trigonometric_zero(ours.subs(reduced) - theirs, d.theta)
-        assert not trigonometric_zero(ours.subs(reduced) - theirs + p["m1"] * sp.sin(d.theta[1]), d.theta)  # the premise
+        assert not trigonometric_zero(ours.subs(reduced) - theirs + p["m1"] * sp.sin(d.theta[1]), d.theta)
 
 
 def test_figure_8_3():

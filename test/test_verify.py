@@ -21,7 +21,8 @@ def test_shipped_arm_passes_all_four_ways():
 
 @pytest.mark.parametrize("arm", [shipped("sixlink"), shipped("five_bar"), mini("gripper"), mini("mimic_elbow"),
                                  mini("prismatic_second"), shipped("awkward").with_joints(
-                                     rotor_inertia=1e-4, gear_ratio=30.0, rotor_coupling=True)], ids=lambda arm: arm.name)
+                                     rotor_inertia=1e-4, gear_ratio=30.0, rotor_coupling=True)],
+                         ids=lambda arm: arm.name)
 def test_other_arms_pass_what_applies(arm):
     proof = verify(arm, duration=0.5, samples=20)
     assert proof.passed, proof.text()

@@ -76,7 +76,8 @@ class Link:
         if scale and np.abs(inertia - inertia.T).max() > 1e-9 * scale:
             raise ModelError(f"link '{self.name}': inertia {inertia.tolist()} is not symmetric")
         moments = np.linalg.eigvalsh(inertia)
-        if moments[0] < -1e-9 * max(moments[-1], -moments[0]) - 1e-12 * self.mass:  # (1 µm)² m is no inertia but rounding
+        rounding = 1e-9 * max(moments[-1], -moments[0]) + 1e-12 * self.mass  # (1 µm)² m is no inertia
+        if moments[0] < -rounding:
             raise ModelError(f"link '{self.name}': inertia is not positive definite, its principal moments are "
                              f"{', '.join(f'{moment:g}' for moment in moments)} kg m²")
         if self.mass == 0.0 and scale > 0.0:

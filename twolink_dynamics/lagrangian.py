@@ -5,8 +5,8 @@
     M_ij = ∂²K/∂q̇_i∂q̇_j,   C_ij = ½ Σ_k (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i) q̇_k,   g_i = ∂P/∂q_i
 
 The rotational energy is written from Ṙ alone (J is the body's second moment of mass), so that neither an angular
-velocity nor M is put in by hand. Two derivations: `two_link` with symbols for the textbook's parameters, and `derive` with
-the numbers of any arm of up to three coordinates. The latter computes in the ring of polynomials in cos θ_j, sin θ_j
+velocity nor M is put in by hand. Two derivations: `two_link` with symbols for the textbook's parameters, and `derive`
+with the numbers of any arm of up to three coordinates. The latter computes with polynomials in cos θ_j, sin θ_j
 (sin² reduced to 1 − cos²: a canonical form, in which equal means equal), q, q̇, q̈, with rational coefficients.
 """
 from __future__ import annotations
@@ -33,8 +33,8 @@ def derive(arm, max_coordinates=MAX_COORDINATES):
 
     Raises ModelError for arms of more than `max_coordinates`, whose equations would fill books and minutes."""
     if arm.n > max_coordinates or len(arm.joints) > max(MAX_JOINTS, max_coordinates):
-        raise ModelError(f"arm '{arm.name}' has {arm.n} coordinates and {len(arm.joints)} joints; symbolic equations are "
-                         f"derived up to {max_coordinates} coordinates and {MAX_JOINTS} joints")
+        raise ModelError(f"arm '{arm.name}' has {arm.n} coordinates and {len(arm.joints)} joints; symbolic equations "
+                         f"are derived up to {max_coordinates} coordinates and {MAX_JOINTS} joints")
     return Equations(arm)
 
 
@@ -61,7 +61,7 @@ class Equations:
                              + [f"qdd{k + 1}" for k in range(n)], real=True)
         self.q, self.qd, self.qdd = tuple(symbols[:n]), tuple(symbols[n:2 * n]), tuple(symbols[2 * n:])
 
-    # -- calculus in the ring ----------------------------------------------------------------------------------------------
+    # -- calculus in the ring ----------------------------------------------------------------------------------------
     def _number(self, value):
         """A double as the rational its shortest decimal spells."""
         fraction = Fraction(repr(float(value)))
@@ -107,7 +107,7 @@ class Equations:
                 kept[exponents] = coefficient
         return kept
 
-    # -- positions, energies -------------------------------------------------------------------------------------------------
+    # -- positions, energies -----------------------------------------------------------------------------------------
     def _poses(self):
         """Rotation (3 rows) and origin of every moving link in root axes, as polynomials."""
         poses = []
@@ -146,7 +146,7 @@ class Equations:
             second = [self._vector(row) for row in 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia]
             turning = [[self._rate(x) for x in row] for row in R]
             K += half * sum((_dot(row, _product(second, row)) for row in turning), self.ring.zero)
-        for j, joint in enumerate(self.arm.joints):
+        for joint in self.arm.joints:
             if joint.rotor_inertia:
                 spin = self._number(joint.gear_ratio) * self._number(joint.multiplier) * self._v[joint.coordinate]
                 if self.arm.rotor_coupling and joint.parent != ROOT and joint.kind != PRISMATIC:
@@ -169,7 +169,7 @@ class Equations:
         skew = [[sum((R[m][r] * turning[m][s] for m in range(3)), self.ring.zero) for s in range(3)] for r in range(3)]
         return self._reduced(_dot(axis, [skew[2][1], skew[0][2], skew[1][0]]))
 
-    # -- equations -------------------------------------------------------------------------------------------------------------
+    # -- equations ---------------------------------------------------------------------------------------------------
     def _equations(self):
         n, half = self.arm.n, sp.QQ(1, 2)
         K, P = self._K, self._P
@@ -187,7 +187,7 @@ class Equations:
         return sum(len(self._reduced(self._tau[i] - _dot(self._M[i], self._a) - _dot(self._C[i], self._v) - self._g[i]))
                    for i in range(self.arm.n))
 
-    # -- SymPy expressions -----------------------------------------------------------------------------------------------------
+    # -- SymPy expressions -------------------------------------------------------------------------------------------
     @cached_property
     def _writer(self):
         return Writer(self.arm, len(self.arm.joints))
@@ -324,13 +324,13 @@ def equations(arm):
         derived = derive(arm)
     except ModelError:
         text = (f"{arm.name}: M(q) q̈ + C(q, q̇) q̇ + g(q) = τ with {arm.n} coordinates "
-                f"({', '.join(arm.joint_names)}). Beyond {MAX_COORDINATES} coordinates the entries are too long to read; they "
+                f"({', '.join(arm.joint_names)}). Beyond {MAX_COORDINATES} coordinates they are too long to read and "
                 "are evaluated by recursive algorithms, which agree with Lagrange's equations (docs/proof.md).")
         return Rendered(text, r"M(q)\,\ddot q + C(q,\dot q)\,\dot q + g(q) = \tau,\quad q\in\mathbb{R}^{%d}" % arm.n)
     return Rendered(derived.text(), derived.latex())
 
 
-# -- the textbook's two-link arm, with symbols ---------------------------------------------------------------------------------
+# -- the textbook's two-link arm, with symbols -----------------------------------------------------------------------
 class TwoLinkSymbols(NamedTuple):
     """`two_link`'s result: parameters by name, angles, rates, accelerations (pairs of symbols), energies and τ (2,)."""
 
@@ -354,7 +354,8 @@ def two_link():
 
     def along(angle, length, across):
         """A point `length` along and `across` (to the left of) a direction."""
-        return sp.Matrix([length * sp.cos(angle) - across * sp.sin(angle), length * sp.sin(angle) + across * sp.cos(angle)])
+        return sp.Matrix([length * sp.cos(angle) - across * sp.sin(angle),
+                          length * sp.sin(angle) + across * sp.cos(angle)])
     p1 = along(q1, p["lc1"], p["d1"])
     p2 = along(q1, p["L1"], 0) + along(q1 + q2, p["lc2"], p["d2"])
     half = sp.Rational(1, 2)

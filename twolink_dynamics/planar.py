@@ -62,10 +62,11 @@ class TwoLinkParameters:
     @classmethod
     def from_arm(cls, arm):
         """The parameters of an Arm of two revolute joints, one carried by the other, with parallel axes; offsets along
-        the axes, mounts, inertias and gravity are arbitrary. Raises ModelError saying why any other arm has no such form.
+        the axes, mounts, inertias and gravity are arbitrary. Raises ModelError saying why another arm has no such form.
         """
         if arm.n != 2 or len(arm.joints) != 2:
-            raise ModelError(f"arm '{arm.name}' has {len(arm.joints)} joints, the two-link closed form needs exactly two")
+            raise ModelError(f"arm '{arm.name}' has {len(arm.joints)} joints, the two-link closed form needs exactly "
+                             "two")
         first, second = arm.joints
         for joint in arm.joints:
             if joint.kind == PRISMATIC:
@@ -76,8 +77,9 @@ class TwoLinkParameters:
         axis = first.axis  # all vectors below in link 1's axes at q = 0, which for q1 = 0 are the first joint's
         other = second.origin.rotation @ second.axis
         if np.linalg.norm(np.cross(axis, other)) > 1e-9:
-            raise ModelError(f"the axes of '{first.name}' and '{second.name}' are not parallel (angle "
-                             f"{np.degrees(np.arccos(np.clip(axis @ other, -1, 1))):.6g} deg), so the motion is not planar")
+            angle = np.degrees(np.arccos(np.clip(axis @ other, -1, 1)))
+            raise ModelError(f"the axes of '{first.name}' and '{second.name}' are not parallel (angle {angle:.6g} "
+                             "deg), so the motion is not planar")
         elbow = float(np.sign(axis @ other))
         gravity = first.origin.rotation.T @ arm.gravity
         in_plane = gravity - (gravity @ axis) * axis
@@ -101,8 +103,9 @@ class TwoLinkParameters:
         r1, r2 = first.rotor_inertia, second.rotor_inertia
         carried = elbow if arm.rotor_coupling else 0.0  # the elbow's rotor turns with link 1
         return cls(L1=abs(elbow_at), m1=arm.links[0].mass, m2=arm.links[1].mass, lc1=float(c1.real), lc2=float(c2.real),
-                   I1=float(axis @ arm.links[0].inertia @ axis), I2=float(second.axis @ arm.links[1].inertia @ second.axis),
-                   g0=g0, d1=float(c1.imag), d2=float(c2.imag), start1=start1, start2=float(np.angle(np.exp(1j * start2))), elbow=elbow,
+                   I1=float(axis @ arm.links[0].inertia @ axis),
+                   I2=float(second.axis @ arm.links[1].inertia @ second.axis), g0=g0, d1=float(c1.imag),
+                   d2=float(c2.imag), start1=start1, start2=float(np.angle(np.exp(1j * start2))), elbow=elbow,
                    R11=first.gear_ratio**2 * r1 + carried**2 * r2, R12=carried * second.gear_ratio * r2,
                    R22=second.gear_ratio**2 * r2,
                    P0=float(-(arm.links[0].mass + arm.links[1].mass) * at_root - (gravity @ axis) * along))
@@ -115,7 +118,7 @@ def _across(axis):
 
 
 def _end_of_second_link(arm, plane):
-    """Where link 2 points in the plane at q = 0: to its tip, else to its centre of mass; None when both are on the axis."""
+    """Where link 2 points to at q = 0: to its tip, else its centre of mass; None when both are on the axis."""
     rotation = arm.joints[1].origin.rotation
     points = [arm.links[1].com]
     if arm.tip is not None and arm.frame().link == 1:
@@ -225,7 +228,7 @@ def energy(p, q, qd):
     return kinetic, p.g0 * (p.m1 * height1 + p.m2 * height2) + p.P0
 
 
-# -- the point-mass arm without gravity, in p1, p2, p3 -------------------------------------------------------------------
+# -- the point-mass arm without gravity, in p1, p2, p3 ---------------------------------------------------------------
 def point_mass_parameters(m1, m2, l1, l2):
     """(p1, p2, p3) = (m1 l1² + m2 l1², m2 l2², m2 l1 l2) [kg m²]."""
     return m1 * l1**2 + m2 * l1**2, m2 * l2**2, m2 * l1 * l2

@@ -1,7 +1,7 @@
 """Writes the polynomials of `lagrangian` for people: SymPy expressions, lines of text, LaTeX.
 
 A polynomial in cos θ_j, sin θ_j, q, q̇, q̈ is also a sum of cosines and sines of whole-number combinations of the θ_j
-(product to sum); each entry is written in whichever form has fewer terms. That keeps cos(q1 + q2) of a planar arm together.
+(product to sum); each entry is written in whichever form has fewer terms. That keeps cos(q1 + q2) of planar arms whole.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Writer:
     def __init__(self, arm, joints):
         self.arm, self.joints = arm, joints
 
-    # -- forms ---------------------------------------------------------------------------------------------------------------
+    # -- forms -------------------------------------------------------------------------------------------------------
     def terms(self, polynomial):
         """The shorter of the two forms, as Terms."""
         products = [self._product(exponents, coefficient) for exponents, coefficient in polynomial.items()]
@@ -84,7 +84,7 @@ class Writer:
                 offset += count * joint.offset
         return dict(multipliers), offset
 
-    # -- SymPy ------------------------------------------------------------------------------------------------------------
+    # -- SymPy -------------------------------------------------------------------------------------------------------
     def expression(self, polynomial, q, qd, qdd):
         """The polynomial as a SymPy expression with Float coefficients."""
         symbols = {"q": q, "v": qd, "a": qdd}
@@ -101,7 +101,7 @@ class Writer:
             total.append(value)
         return sp.Add(*total)
 
-    # -- text -------------------------------------------------------------------------------------------------------------
+    # -- text --------------------------------------------------------------------------------------------------------
     def write(self, polynomial, latex=False):
         """'0.856667 + 0.4 cos(q2)', terms without angles first; six digits."""
         terms = sorted(self.terms(polynomial), key=_order)
@@ -173,7 +173,8 @@ def render(arm, writer, M, C, g, latex):
     entries += [("C", i, k, C[i][k]) for i in range(n) for k in range(n)]
     entries += [("g", i, None, g[i]) for i in range(n)]
     if latex:
-        lines = [rf"{letter}_{{{i + 1}{'' if k is None else k + 1}}} &= {writer.write(x, True)} \\" for letter, i, k, x in entries]
+        lines = [rf"{letter}_{{{i + 1}{'' if k is None else k + 1}}} &= {writer.write(x, True)} \\"
+                 for letter, i, k, x in entries]
         return "\n".join([r"\begin{aligned}", r"\tau &= M(q)\,\ddot q + C(q,\dot q)\,\dot q + g(q) \\", *lines,
                           r"\end{aligned}"])
     units = ["m, N" if prismatic else "rad, N m" for prismatic in arm.prismatic]

@@ -60,7 +60,7 @@ def shown(value, limit=80):
     return text if len(text) <= limit else f"{text[:limit]}..."
 
 
-# -- text --------------------------------------------------------------------------------------------------------------
+# -- text ------------------------------------------------------------------------------------------------------------
 def _read(source):
     """(text, remarks) of URDF text, bytes or a file; nothing else is ever opened."""
     if isinstance(source, str) and "<" in source:
@@ -90,9 +90,10 @@ def _bounded(text):
 
 def _decoded(raw):
     """(text, remarks) of bytes: by their byte order mark, else as the XML declaration says, else UTF-8."""
-    for mark, encoding in ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
-        if raw.startswith(mark):
-            break
+    if raw.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8"
+    elif raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
     else:
         declared = re.match(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})", raw)
         encoding = declared.group(1).decode().lower() if declared else "utf-8"
@@ -194,8 +195,8 @@ def _name(element, attribute="name"):
     if not name:
         raise UrdfError(f"a <{tag}> has no {attribute}")
     if len(name) > MAX_NAME or not name.isprintable():
-        raise UrdfError(f"the <{tag}> '{shown(name)}': its {attribute} is longer than {MAX_NAME} characters or has some "
-                        "that cannot be printed")
+        raise UrdfError(f"the <{tag}> '{shown(name)}': its {attribute} is longer than {MAX_NAME} characters or has "
+                        "some that cannot be printed")
     return name
 
 
@@ -278,7 +279,8 @@ def _reduced_joint(robot, element, name, remarks):
     if length < 1e-6:
         raise UrdfError(f"{where}: axis ({', '.join(f'{float(x):g}' for x in xyz.split())}) has no direction")
     if abs(length - 1.0) > 0.01:
-        remarks.append(f"{where}: axis ({', '.join(f'{float(x):g}' for x in xyz.split())}) is not of unit length; its direction is used")
+        remarks.append(f"{where}: axis ({', '.join(f'{float(x):g}' for x in xyz.split())}) is not of unit length; its "
+                       "direction is used")
     ElementTree.SubElement(joint, "axis", xyz=" ".join(repr(float(x) / length) for x in xyz.split()))
     # urdf_parser_py demands every attribute of <limit>: what is absent is written as 0, which here means "no limit"
     limit = _child(element, "limit", where)
@@ -306,7 +308,7 @@ def _parse(element):
         raise UrdfError(f"urdf_parser_py cannot read the URDF: {shown(str(error), 200)}") from None
 
 
-# -- tree --------------------------------------------------------------------------------------------------------------
+# -- tree ------------------------------------------------------------------------------------------------------------
 def rotation_from_rpy(rpy):
     """(3, 3) R = Rz(yaw) Ry(pitch) Rx(roll), URDF's fixed-axis roll, pitch, yaw [rad]."""
     roll, pitch, yaw = rpy

@@ -62,7 +62,8 @@ class Proof:
 
     def text(self):
         """A line per check."""
-        lines = [f"{self.arm}: {'all ways agree' if self.passed else 'DISAGREEMENT in ' + ', '.join(self.failed_ways())}"]
+        verdict = "all ways agree" if self.passed else f"DISAGREEMENT in {', '.join(self.failed_ways())}"
+        lines = [f"{self.arm}: {verdict}"]
         for check in self.checks:
             mark = {True: "ok  ", False: "FAIL", None: "-   "}[check.passed]
             if check.value is None:
@@ -92,7 +93,8 @@ def verify(arm, model=None, samples=50, duration=5.0, progress=None):
     checks = [*_symbolic(arm, model, q, qd, qdd, say)]
     say("Newton-Euler")
     engine = getattr(model, "engine", None)
-    checks.append(Check("Newton-Euler", f"recursive = {_name(model)}", _worst(_Numeric(arm), model, q, qd, qdd), ENGINES,
+    worst = _worst(_Numeric(arm), model, q, qd, qdd)
+    checks.append(Check("Newton-Euler", f"recursive = {_name(model)}", worst, ENGINES,
                         note="the model in use is Newton-Euler itself" if engine == "newton_euler" else ""))
     say("Lagrange by finite differences")
     tau = model.inverse_dynamics(q, qd, qdd)
@@ -148,8 +150,10 @@ def _symbolic(arm, model, q, qd, qdd, say):
         parameters, reason = None, str(error)
     if parameters is not None:
         say("Euler-Lagrange of the two-link arm with every parameter a symbol")
-        yield Check(way, "Euler-Lagrange - closed form, all parameters symbols", two_link_defects(), unit="equations differ")
-        yield Check(way, f"closed form = {_name(model)}", _worst(_Numeric(parameters, planar), model, q, qd, qdd), ENGINES)
+        yield Check(way, "Euler-Lagrange - closed form, all parameters symbols", two_link_defects(),
+                    unit="equations differ")
+        worst = _worst(_Numeric(parameters, planar), model, q, qd, qdd)
+        yield Check(way, f"closed form = {_name(model)}", worst, ENGINES)
     else:
         yield Check(way, "closed form", None, note=reason)
     try:
@@ -159,7 +163,8 @@ def _symbolic(arm, model, q, qd, qdd, say):
     except ModelError as error:
         yield Check(way, "Euler-Lagrange with the arm's numbers", None, note=str(error))
         return
-    yield Check(way, "Euler-Lagrange - (M q̈ + C q̇ + g), the arm's numbers", symbolic.equations.defect(), unit="terms left")
+    yield Check(way, "Euler-Lagrange - (M q̈ + C q̇ + g), the arm's numbers", symbolic.equations.defect(),
+                unit="terms left")
     yield Check(way, f"Euler-Lagrange = {_name(model)}", _worst(symbolic, model, q, qd, qdd), ENGINES)
 
 
@@ -172,7 +177,8 @@ def two_link_defects():
     p = planar.TwoLinkParameters(**derived.parameters)
     t = planar.terms(p, *derived.theta, lib=sympy)
     (w1, w2), (a1, a2) = derived.rate, derived.acceleration
-    closed = (t.M11 * a1 + t.M12 * a2 - t.b * (2 * w1 * w2 + w2**2) + t.g1, t.M12 * a1 + t.M22 * a2 + t.b * w1**2 + t.g2)
+    closed = (t.M11 * a1 + t.M12 * a2 - t.b * (2 * w1 * w2 + w2**2) + t.g1,
+              t.M12 * a1 + t.M22 * a2 + t.b * w1**2 + t.g2)
     return sum(not trigonometric_zero(tau - ours, derived.theta) for tau, ours in zip(derived.torque, closed))
 
 
@@ -208,7 +214,8 @@ def free_fall(arm, model, duration=5.0, start=None, say=None, rtol=1e-10, atol=1
     def rate(time, x):
         heard["calls"] += 1
         if heard["calls"] > MAX_EVALUATIONS:
-            raise SimulationError(f"free fall of '{arm.name}': more than {MAX_EVALUATIONS} evaluations by t = {time:.3g} s")
+            raise SimulationError(f"free fall of '{arm.name}': more than {MAX_EVALUATIONS} evaluations by "
+                                  f"t = {time:.3g} s")
         if say and time >= heard["next"]:
             say(f"free fall at t = {time:.1f} s of {duration:g} s")
             heard["next"] = time + 1.0
@@ -245,7 +252,7 @@ def _energy(arm, model, duration, say):
     return Check("Energy", name, None, note="gravity moves nothing here") if swing == 0.0 else check
 
 
-# -- models that are wrong on purpose ---------------------------------------------------------------------------------------
+# -- models that are wrong on purpose --------------------------------------------------------------------------------
 class WrongModel:
     """A model whose velocity torques are off by `change(q, q̇)` (…, n): what the proof has to catch."""
 

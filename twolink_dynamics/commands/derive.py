@@ -40,7 +40,8 @@ def _symbols(latex):
             r"M_{22} = m_2(l_{c2}^2 + d_2^2) + I_2 \\",
             r"h &= \beta\cos\theta_2 - m_2 L_1 d_2\sin\theta_2,\quad \beta = m_2 L_1 l_{c2},\quad "
             r"b = \beta\sin\theta_2 + m_2 L_1 d_2\cos\theta_2 \\",
-            r"\tau_1 &= M_{11}\ddot\theta_1 + M_{12}\ddot\theta_2 - b\,(2\dot\theta_1\dot\theta_2 + \dot\theta_2^2) + g_1 \\",
+            r"\tau_1 &= M_{11}\ddot\theta_1 + M_{12}\ddot\theta_2 "
+            r"- b\,(2\dot\theta_1\dot\theta_2 + \dot\theta_2^2) + g_1 \\",
             r"\tau_2 &= M_{12}\ddot\theta_1 + M_{22}\ddot\theta_2 + b\,\dot\theta_1^2 + g_2 \\",
             r"g_1 &= (m_1 l_{c1} + m_2 L_1)g_0\cos\theta_1 - m_1 d_1 g_0\sin\theta_1 + g_2 \\",
             r"g_2 &= m_2 g_0\,\bigl(l_{c2}\cos(\theta_1+\theta_2) - d_2\sin(\theta_1+\theta_2)\bigr)",

@@ -16,7 +16,8 @@ from ..errors import TwolinkError, choices
 from ..resources import find_urdf, resource
 from ._model_options import add_model_arguments, arm_from
 
-HELP = "show how a URDF is read: joints, limits, masses, base parameters, what was lumped; without one, the versions in use"
+HELP = ("show how a URDF is read: joints, limits, masses, base parameters, what was lumped; without one, the versions "
+        "in use")
 OPTIONAL = (("llvmlite", "machine-code kernels"), ("rclpy", "the ROS 2 nodes"), ("viser", "the web viewer"),
             ("matplotlib", "plots"), ("urdfdom-py", "reading URDFs"))
 
@@ -44,7 +45,8 @@ def describe(arm, base=None):
 
 def _head(arm):
     followers = [f"{joint.name} follows {joint.follows}" for joint in arm.joints if joint.follows]
-    lines = [f"{arm.name}: {arm.n} joints, root link {arm.root}, tip {arm.tip or f'not chosen (--tip: {choices(arm.tips)})'}",
+    tip = arm.tip or f"not chosen (--tip: {choices(arm.tips)})"
+    lines = [f"{arm.name}: {arm.n} joints, root link {arm.root}, tip {tip}",
              f"gravity ({', '.join(f'{x:g}' for x in arm.gravity)}) m/s² in the root frame, moving mass "
              f"{sum(link.mass for link in arm.links):.6g} kg",
              f"engine {getattr(Dynamics(arm), 'engine', 'newton_euler')}"]
@@ -52,8 +54,9 @@ def _head(arm):
         from ..planar import TwoLinkParameters, beta, gravity_coefficients
         p = TwoLinkParameters.from_arm(arm)
         first, second = gravity_coefficients(p)
-        lines.append(f"planar two-link arm: L1 = {p.L1:.6g} m, β = {beta(p):.6g} kg m², gravity coefficients {first:.6g} and "
-                     f"{second:.6g} N m" + ("" if p.d1 == p.d2 == 0.0 else ", centres of mass off the link line"))
+        off = "" if p.d1 == p.d2 == 0.0 else ", centres of mass off the link line"
+        lines.append(f"planar two-link arm: L1 = {p.L1:.6g} m, β = {beta(p):.6g} kg m², gravity coefficients "
+                     f"{first:.6g} and {second:.6g} N m{off}")
     except TwolinkError:
         pass
     return "\n".join(lines + followers)
@@ -65,8 +68,8 @@ def _joints(arm):
         joint = arm.joints[i]
         unit = "m, N" if arm.prismatic[k] else "rad, N m"
         parent = arm.root if joint.parent == ROOT else arm.links[joint.parent].name
-        rows.append((joint.name, joint.kind, parent, *(_limit(x) for x in (joint.lower, joint.upper, joint.velocity_limit,
-                                                                          joint.effort_limit)),
+        limits = (joint.lower, joint.upper, joint.velocity_limit, joint.effort_limit)
+        rows.append((joint.name, joint.kind, parent, *map(_limit, limits),
                      f"{arm.damping[k]:g}", f"{arm.coulomb[k]:g}", unit))
     return _table(rows)
 
@@ -87,7 +90,8 @@ def _base_parameters(arm):
     base = base_parameters(arm)
     values = base.K @ np.concatenate([link.parameters for link in arm.links])
     rows = [(f"  {name}", f"= {value:.6g} {unit}") for name, value, unit in zip(base.names, values, base.units)]
-    symbols = ", ".join(f"{name} = {value:.6g} m" for name, value in base.symbols.items() if any(name in x for x in base.names))
+    symbols = ", ".join(f"{name} = {value:.6g} m" for name, value in base.symbols.items()
+                        if any(name in x for x in base.names))
     lines = [f"base parameters (all that motion and torque can tell, {len(rows)} of {10 * len(arm.links)}"
              + (f"; {symbols}" if symbols else "") + "):", _table(rows)]
     return "\n".join(lines)

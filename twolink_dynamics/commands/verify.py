@@ -6,8 +6,8 @@ import sys
 from ..errors import InputError
 from ._model_options import add_model_arguments, arm_from
 
-HELP = ("prove an arm's equations in four independent ways (symbolic Lagrange, Newton-Euler, finite differences, energy); "
-        "exit status 1 on disagreement")
+HELP = ("prove an arm's equations in four independent ways (symbolic Lagrange, Newton-Euler, finite differences, "
+        "energy); exit status 1 on disagreement")
 WRONG = ("factor", "workless")
 
 
@@ -25,7 +25,8 @@ def run(args):
     from .. import verify
     arm = arm_from(args)
     if args.samples < 1 or not 0.0 <= args.duration <= 3600.0:
-        raise InputError(f"--samples {args.samples} must be at least 1 and --duration {args.duration:g} between 0 and 3600 s")
+        raise InputError(f"--samples {args.samples} must be at least 1 and --duration {args.duration:g} between 0 and "
+                         "3600 s")
     model = None
     if args.wrong:
         model = verify.lost_factor(arm) if args.wrong == "factor" else verify.workless_error(arm)
