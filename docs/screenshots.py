@@ -1,6 +1,6 @@
 """Takes the pictures of the web page that README.md and docs/viewer.md show: python docs/screenshots.py
 
-Real nodes, the real page, headless Chromium. Needs the extras demo and viewer, Playwright and Chromium (or CHROMIUM=...).
+Real nodes, the real page, headless Chromium (or CHROMIUM=path). Needs the extra `demo`, Playwright and Pillow.
 """
 import os
 import sys

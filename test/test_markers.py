@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+
 from twolink_dynamics.kinematics import frame_pose, link_poses
 
 rclpy = pytest.importorskip("rclpy", reason="markers are ROS messages")
@@ -11,12 +12,18 @@ from geometry_msgs.msg import Point, Pose, PoseStamped, WrenchStamped  # noqa: E
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.qos import QoSProfile  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
+from visualization_msgs.msg import (  # noqa: E402
+    InteractiveMarkerControl,
+    InteractiveMarkerFeedback,
+    InteractiveMarkerUpdate,
+    Marker,
+    MarkerArray,
+)
+from visualization_msgs.srv import GetInteractiveMarkers  # noqa: E402
+
 from twolink_dynamics.nodes.marker_server import OWNED, InteractiveServer  # noqa: E402
 from twolink_dynamics.nodes.marker_shapes import ArmMarkers, draggable, make_pose_message  # noqa: E402
 from twolink_dynamics.viewer import geometry  # noqa: E402
-from visualization_msgs.msg import (InteractiveMarkerControl, InteractiveMarkerFeedback,  # noqa: E402
-                                    InteractiveMarkerUpdate, Marker, MarkerArray)
-from visualization_msgs.srv import GetInteractiveMarkers  # noqa: E402
 
 PATIENCE = 40.0  # [s] deadline for messages on a loaded machine
 UPDATE, KEEP_ALIVE = InteractiveMarkerUpdate.UPDATE, InteractiveMarkerUpdate.KEEP_ALIVE
@@ -59,7 +66,7 @@ def say(event, x=0.0, client="rviz", name="ball", frame="base"):
     return message
 
 
-# -- protocol ----------------------------------------------------------------------------------------------------------------
+# -- protocol --------------------------------------------------------------------------------------------------------
 def test_updates_carry_the_server_and_count_up(served):
     server, sent, _ = served
     assert (sent[0].type, sent[0].server_id, sent[0].seq_num) == (UPDATE, "me", 1)
@@ -136,7 +143,7 @@ def test_unknown_markers_and_foreign_frames_change_nothing(served):
     assert Client(server).poses["ball"].position.x == 1.0 and len(heard) == 1  # whoever handles it may convert
 
 
-# -- pictures ----------------------------------------------------------------------------------------------------------------
+# -- pictures --------------------------------------------------------------------------------------------------------
 def array(point):
     return np.array([point.x, point.y, point.z])
 
@@ -185,7 +192,7 @@ def test_a_planar_arms_marker_moves_in_its_plane(twolink):
     assert modes.count(InteractiveMarkerControl.MOVE_AXIS) == modes.count(InteractiveMarkerControl.ROTATE_AXIS) == 3
 
 
-# -- the node ----------------------------------------------------------------------------------------------------------------
+# -- the node --------------------------------------------------------------------------------------------------------
 class Rig:
     """A MarkersNode, and a node that plays simulator and RViz, turned by one thread."""
 
@@ -323,7 +330,7 @@ def test_bad_feedback_is_refused(rig):
     assert len(rig.targets) == before
 
 
-# -- the RViz configuration --------------------------------------------------------------------------------------------------
+# -- the RViz configuration ------------------------------------------------------------------------------------------
 def test_rviz_looks_at_what_the_nodes_publish(twolink, rig):
     yaml = pytest.importorskip("yaml")
     from twolink_dynamics.resources import resource

@@ -1,4 +1,4 @@
-"""The viewer without a browser and without ROS: shapes, geometry, feed, interaction, panels, exports, who may connect."""
+"""The viewer without a browser and without ROS: shapes, geometry, feed, mouse, panels, exports, who may connect."""
 import asyncio
 import csv
 import io
@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+
 from twolink_dynamics import Dynamics, load_urdf
 from twolink_dynamics.arm import Link
 from twolink_dynamics.kinematics import frame_pose, joint_pose
@@ -44,7 +45,7 @@ class Noted(Actions):
         done("")
 
 
-# -- shapes ----------------------------------------------------------------------------------------------------------------
+# -- shapes ----------------------------------------------------------------------------------------------------------
 def test_the_shipped_arm_has_its_visuals(twolink):
     from twolink_dynamics.resources import find_urdf
     shapes = visuals.parse_visuals(find_urdf("twolink"))
@@ -65,7 +66,8 @@ def test_the_shipped_arm_has_its_visuals(twolink):
     "<geometry><mesh filename='package://twolink_dynamics/../../../etc/passwd'/></geometry>"])
 def test_what_cannot_be_drawn_is_left_out(text):
     assert visuals.parse_visuals(ONE_VISUAL.format(text)) == ()
-    assert len(visuals.parse_visuals(ONE_VISUAL.format("<geometry><sphere radius='1'/></geometry>"))) == 1  # the premise
+    good = "<geometry><sphere radius='1'/></geometry>"
+    assert len(visuals.parse_visuals(ONE_VISUAL.format(good))) == 1  # the premise
 
 
 def test_entities_are_not_expanded():
@@ -87,7 +89,7 @@ def test_a_mesh_on_this_disk_is_read(tmp_path):
     assert visuals.mesh_arrays(shape) is None
 
 
-# -- geometry --------------------------------------------------------------------------------------------------------------
+# -- geometry --------------------------------------------------------------------------------------------------------
 def test_planar_arms_are_known_with_their_plane(twolink):
     plane = geometry.plane_of(twolink)
     assert np.allclose(plane.normal, (0.0, -1.0, 0.0))  # positive angles look counter-clockwise from there
@@ -141,7 +143,7 @@ def test_the_push_pulls_the_arm_towards_the_cursor():
     assert np.allclose(spring_force((1.0, 0.0, 0.0), (1.0, 0.0, 0.1), 200.0, 5.0), (0.0, 0.0, 5.0))
 
 
-# -- feed and exports --------------------------------------------------------------------------------------------------------
+# -- feed and exports ------------------------------------------------------------------------------------------------
 def fill(feed, seconds=4.0, start=1e9):
     n = feed.arm.n
     feed.energy = {"kinetic": 1.0, "balance": 0.0}
@@ -198,7 +200,7 @@ def test_the_bag_is_read_by_an_independent_reader(twolink, tmp_path):
         assert make_reader(stream).get_header().profile == "ros2"  # what rosbag2 asks for
 
 
-# -- equations ---------------------------------------------------------------------------------------------------------------
+# -- equations -------------------------------------------------------------------------------------------------------
 def test_equations_are_well_formed_mathml_with_the_arms_numbers(twolink):
     from twolink_dynamics.viewer import equations
     pytest.importorskip("sympy")
@@ -215,7 +217,7 @@ def test_equations_are_well_formed_mathml_with_the_arms_numbers(twolink):
         assert entry in symbolic
 
 
-# -- the page, without a browser ---------------------------------------------------------------------------------------------
+# -- the page, without a browser -------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def page():
     pytest.importorskip("viser", reason="the viewer needs viser")
@@ -411,7 +413,7 @@ def test_the_scene_is_saved_as_one_file(page):
     assert "<script src=\"http" not in text and len(text) > 100_000
 
 
-# -- who may connect ---------------------------------------------------------------------------------------------------------
+# -- who may connect -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("headers", "welcome"), [
     ({"Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"}, True),
     ({"Host": "localhost:8080", "Origin": "http://localhost:8080"}, True),

@@ -1,6 +1,7 @@
 """The web page in a real browser, on real nodes: drag the target, pull the tip, press the buttons, restart the viewer.
 
-A wrong sign of the push (FORCE_ON_ARM = -1 in viewer/interaction.py) fails test_pulling_the_tip_deflects_it_by_F_over_K.
+A wrong sign of the push (FORCE_ON_ARM = -1 in viewer/interaction.py) makes
+test_pulling_the_tip_deflects_it_by_F_over_K fail.
 """
 import numpy as np
 import pytest
@@ -100,7 +101,8 @@ def test_pause_step_and_reset_act_on_the_simulator(desk):
     assert desk.feed.stamp == stamp
     desk.press("Step")
     desk.wait(lambda: stamp < desk.feed.stamp < stamp + 0.1, "a step")
-    desk.wait(lambda: desk.tab.page.get_by_role("button", name="Go on", exact=True).count() > 0, "the button's new name")
+    go_on = desk.tab.page.get_by_role("button", name="Go on", exact=True)
+    desk.wait(lambda: go_on.count() > 0, "the button's new name")
     desk.press("Go on")
     desk.wait(lambda: desk.feed.stamp > stamp + 0.2, "going on")
     stamp = desk.feed.stamp

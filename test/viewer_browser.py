@@ -144,6 +144,7 @@ def spun_viewer(port=0, shadows=False, **parameters):
     picture of a moving scene takes software rendering for ever)."""
     import rclpy
     from rclpy.executors import SingleThreadedExecutor
+
     from twolink_dynamics.nodes.viewer_node import ViewerNode
     context = rclpy.Context()
     rclpy.init(context=context)

@@ -11,7 +11,8 @@ from ..viewer import geometry
 from .conversion import quaternion
 
 TARGET, PUSH, TORQUE = (0.15, 0.65, 0.36, 1.0), (0.84, 0.19, 0.19, 1.0), (0.56, 0.27, 0.68, 1.0)
-CONTACT, TRAIL, INERTIA, DARK = (0.95, 0.61, 0.07, 1.0), (0.90, 0.49, 0.13, 1.0), (0.95, 0.77, 0.06, 0.35), (0.1, 0.1, 0.1, 1.0)
+CONTACT, TRAIL = (0.95, 0.61, 0.07, 1.0), (0.90, 0.49, 0.13, 1.0)
+INERTIA, DARK = (0.95, 0.77, 0.06, 0.35), (0.1, 0.1, 0.1, 1.0)
 TRAIL_POINTS = 90
 
 

@@ -55,7 +55,8 @@ class MarkersNode(ArmNode):
         self.server = InteractiveServer(f"{self.get_fully_qualified_name()}-{os.getpid()}", updates.publish)
         self.create_service(GetInteractiveMarkers, f"{SPACE}/get_interactive_markers",
                             lambda request, response: self.server.describe(response))
-        self.create_subscription(InteractiveMarkerFeedback, f"{SPACE}/feedback", self._on_feedback, QoSProfile(depth=50))
+        self.create_subscription(InteractiveMarkerFeedback, f"{SPACE}/feedback", self._on_feedback,
+                                 QoSProfile(depth=50))
         tip = frame_pose(arm, np.zeros(arm.n))[1]
         self.server.insert(draggable("target", "target", self.frame, tip, 0.035 * size, TARGET, self.plane, True),
                            self._target_dragged)

@@ -35,7 +35,8 @@ class ViewerNode(ArmNode):
         self.feed = Feed(arm)
         self.topics = FeedTopics(self, self.feed, names, p["frame_prefix"], self.reporter)
         self.runner = ScenarioRunner(self, self.feed, p["simulator"])
-        self.actions = RosActions(self, self.feed, names, p["frame_prefix"] + arm.root, needed_parameters(), self.runner)
+        self.actions = RosActions(self, self.feed, names, p["frame_prefix"] + arm.root, needed_parameters(),
+                                  self.runner)
         self.runner.actions = self.actions
         self.page = Page(arm, self.feed, self.actions, self._source, menu(arm), p["host"], p["port"])
         self.period = 1.0 / p["rate"]

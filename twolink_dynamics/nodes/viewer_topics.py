@@ -1,7 +1,7 @@
 """The topics that pictures are made of, looked at when a picture is due instead of waking Python for every message.
 
-A subscription of depth 1 that no executor waits for: DDS keeps the newest message and `take` fetches it. A page at 60 Hz
-beside a state at 1 kHz so costs 60 conversions a second, not 1000."""
+A subscription of depth 1 that no executor waits for: DDS keeps the newest message and `take` fetches it. A page at
+60 Hz beside a state at 1 kHz so costs 60 conversions a second, not 1000."""
 from __future__ import annotations
 
 import time
@@ -39,7 +39,8 @@ class PolledTopics:
 
     def add(self, topic, message, qos=LOOK):
         """Listen to a topic by the name it has for the node this belongs to."""
-        self._subscriptions[topic] = self._node.create_subscription(message, self._resolve(topic), lambda msg: None, qos)
+        name = self._resolve(topic)
+        self._subscriptions[topic] = self._node.create_subscription(message, name, lambda msg: None, qos)
 
     def take(self, topic):
         """The next message not yet taken (the newest one where the depth is 1), or None."""

@@ -70,8 +70,8 @@ def symbolic_html(arm):
 def mathml(line):
     """MathML cells of a line such as ``C11 = -0.2 q̇2 sin(q2)``."""
     cells, line = [], unicodedata.normalize("NFD", line)
-    for number, word, index, sign in re.findall(r"(\d+\.?\d*(?:e[+-]?\d+)?)|([^\W\d_]\u0307?\u0308?[^\W\d_]*)(\d*)|(\S)",
-                                                line):
+    token = r"(\d+\.?\d*(?:e[+-]?\d+)?)|([^\W\d_]\u0307?\u0308?[^\W\d_]*)(\d*)|(\S)"
+    for number, word, index, sign in re.findall(token, line):
         if number:
             cells.append(f"<mn>{number}</mn>")
         elif sign:

@@ -42,8 +42,8 @@ CONTROLS = (
     Control("What the controller believes", "gravity z [m/s²]", "dynamics", "gravity", slice(2, 3), -20.0, 20.0, 0.01),
     Control("What the controller believes", "viscous friction", "dynamics", "friction.viscous", ALL, 0.0, 5.0, 0.05),
 )
-SHOWN = (("torques", "joint torques", True), ("trail", "trail of the tip", True), ("ghost", "ghost of the reference", True),
-         ("masses", "centres of mass, inertia", False))
+SHOWN = (("torques", "joint torques", True), ("trail", "trail of the tip", True),
+         ("ghost", "ghost of the reference", True), ("masses", "centres of mass, inertia", False))
 WAITING = "waiting for joint_states …"
 
 

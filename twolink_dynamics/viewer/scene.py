@@ -112,11 +112,12 @@ class Scene:
             if found is None:
                 continue
             axes, radii = found
+            path, scale = self._path("/arm", i), tuple(np.maximum(radii, 0.004 * self.size))
             handles.append(self.server.scene.add_icosphere(
-                f"{self._path('/arm', i)}/inertia", 1.0, (241, 196, 15), scale=tuple(np.maximum(radii, 0.004 * self.size)),
+                f"{path}/inertia", 1.0, (241, 196, 15), scale=scale,
                 opacity=0.45, wxyz=geometry.quaternion(axes), position=link.com, cast_shadow=False, visible=False))
             handles.append(self.server.scene.add_icosphere(
-                f"{self._path('/arm', i)}/com", 0.016 * self.size, (30, 30, 30), position=link.com, cast_shadow=False, visible=False))
+                f"{path}/com", 0.016 * self.size, (30, 30, 30), position=link.com, cast_shadow=False, visible=False))
         return handles
 
     def _marks(self):

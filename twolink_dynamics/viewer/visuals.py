@@ -45,7 +45,7 @@ def rotation_of_rpy(rpy):
 
 def parse_visuals(text_or_path):
     """All drawable shapes of a URDF, a tuple of Shape. Visuals that cannot be drawn (odd numbers, unknown geometry,
-    missing meshes) are left out, and a text that load_urdf would refuse gives none: pictures never stop a simulation."""
+    missing meshes) are left out, a text that load_urdf would refuse gives none: pictures never stop a simulation."""
     robot = _root(text_or_path)
     colours = {}
     for element in robot.iter() if len(robot) else ():
