@@ -33,7 +33,8 @@ class Monitor(Node):
         super().__init__("monitor", namespace=namespace)
         self.arm, self.length, self.line, self.repeat = arm, length, line, repeat
         self.record, self.rates = Record(), {}
-        self._actions = sorted(actions, key=lambda action: action.at)
+        self._script = sorted(actions, key=lambda action: action.at)
+        self._actions = list(self._script)
         self._done = 0
         self._began = self._stamp = None
         self._wrench, self._wrench_until = None, -np.inf
@@ -74,10 +75,18 @@ class Monitor(Node):
         if self._began is not None:
             self.record.add(name, self.t, value)
 
+    def _restart(self):
+        """Somebody pressed reset on the page: the script and the record begin again."""
+        self._began, self._done, self._last_line = self._stamp, 0, 0
+        self._actions, self._wrench = list(self._script), None
+        self.record = Record()
+
     def _on_state(self, msg):
         self._stamp = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
         if self._began is not None and self._stamp < self._began:
-            raise InputError("the simulator was reset during the demonstration")
+            if self.length is not None:
+                raise InputError("the simulator was reset during the demonstration")
+            self._restart()
         q, qd = self._reader.read(msg)
         self._add("q", q)
         self._add("qd", qd)
