@@ -10,7 +10,8 @@ A body's ten parameters are those of a positive density if and only if its pseud
 
 Q being the data's information. The second term is the entropic divergence from the CAD bodies J0 (Lee, Wensing & Park 2020), whose
 log det keeps J inside the cone; x_k are the rotor inertias. A body's size is believed to 1/(2√w) of itself (w = 0.1: 160 %), so
-where data know better the prior does not matter, and where they are silent it alone decides. Friction x ≥ 0 is kept by a vanishing barrier. Solved by Newton's method.
+where data know better the prior does not matter, and where they are silent it alone decides. Friction x ≥ 0 is kept by a vanishing
+barrier, and is believed to the URDF's value ± three times the usual effort (viscous: at the velocity limit), as offsets are. Solved by Newton's method.
 """
 from __future__ import annotations
 
@@ -55,6 +56,7 @@ def _basis():
 
 
 _BASIS = _basis()
+FRICTION = ("viscous", "coulomb", "stribeck")
 
 
 def physically_consistent(model, K, fit, prior_weight=0.1, iterations=200):
@@ -65,21 +67,24 @@ def physically_consistent(model, K, fit, prior_weight=0.1, iterations=200):
     start = _prior_bodies(model)
     priors = [np.linalg.inv(pseudo_inertia(start[10 * i:10 * i + 10])) for i in range(links)]
     scalars = {}  # index: (prior value or None, barrier weight)
+    given, precision = model.prior, np.zeros(len(names))  # Gaussian beliefs in friction and offsets
     typical = np.abs(fit.beta * fit.reach).max() + 1e-9
     for k in np.flatnonzero(free):
         if names[k].kind == "rotor":
             base = _moment_scale(model, names[k])
             start[k] = start[k] if start[k] > 0.0 else 0.1 * base
             scalars[k] = (start[k], prior_weight)
-        elif names[k].kind in ("viscous", "coulomb", "stribeck"):
+        elif names[k].kind in FRICTION:
             start[k] = max(start[k], 1e-2 * typical)
             scalars[k] = (None, BARRIER)
+        if names[k].kind in FRICTION + ("offset",):
+            precision[k] = _belief(model, fit, names[k]) ** -2.0
     Q = fit.information
     x = start.copy()
     bodies = [i for i in range(links) if free[10 * i:10 * i + 10].any()]
 
     def value(x):
-        total = 0.5 * (K @ x - target) @ Q @ (K @ x - target)
+        total = 0.5 * (K @ x - target) @ Q @ (K @ x - target) + 0.5 * precision @ (x - given) ** 2
         for i in bodies:
             J = pseudo_inertia(x[10 * i:10 * i + 10])
             sign, logdet = np.linalg.slogdet(J)
@@ -96,8 +101,8 @@ def physically_consistent(model, K, fit, prior_weight=0.1, iterations=200):
 
     def derivatives(x):
         """Gradient and Hessian of the whole, and the prior's part of the Hessian."""
-        H_prior = np.zeros((len(x), len(x)))
-        g = K.T @ Q @ (K @ x - target)
+        H_prior = np.diag(precision)
+        g = K.T @ Q @ (K @ x - target) + precision * (x - given)
         for i in bodies:
             at = slice(10 * i, 10 * i + 10)
             inverse = np.linalg.inv(pseudo_inertia(x[at]))
@@ -129,7 +134,7 @@ def physically_consistent(model, K, fit, prior_weight=0.1, iterations=200):
                 break
             raise SimulationError(f"the physically consistent fit stalls after {iteration} steps (decrement {decrement:.2g})")
         x, f = x + length * step, trial
-    return _uncertainty(model, K, Q, x, start, derivatives, free, iteration + 1)
+    return _uncertainty(model, K, Q, x, precision, derivatives, free, iteration + 1)
 
 
 def _solve(H, g):
@@ -138,11 +143,11 @@ def _solve(H, g):
     return scale * np.linalg.lstsq(scaled, scale * g, rcond=1e-14)[0]
 
 
-def _uncertainty(model, K, Q, x, start, derivatives, free, iterations):
+def _uncertainty(model, K, Q, x, precision, derivatives, free, iterations):
     """Covariance of data and prior together, and each parameter's share of knowledge that is the data's."""
     _, H_prior = derivatives(x)
-    friction = model.kinds("viscous", "coulomb", "stribeck")
-    H_prior[friction, :] = H_prior[:, friction] = 0.0  # the barrier knows nothing
+    friction = np.flatnonzero(model.kinds(*FRICTION))
+    H_prior[friction, friction] = precision[friction]  # the barrier knows nothing
     H = K.T @ Q @ K + H_prior
     size = len(x)
     covariance, prior = np.zeros((size, size)), np.full(size, np.inf)
@@ -186,6 +191,13 @@ def _prior_bodies(model):
             inertia = np.trace(S) * np.eye(3) - S
             values[10 * i + 4:10 * i + 10] = inertia[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]
     return values
+
+
+def _belief(model, fit, parameter):
+    """How far friction or an offset may be from the URDF's value: three times the usual effort, for viscous friction at its velocity limit."""
+    j = model.arm.joint_names.index(parameter.owner)
+    limit = model.arm.velocity_limit[j]
+    return 3.0 * float(fit.effort[j]) / ((limit if np.isfinite(limit) else 2.0) if parameter.kind == "viscous" else 1.0)
 
 
 def _moment_scale(model, parameter):

@@ -33,7 +33,7 @@ class Block:
 class Fit:
     """beta (b,), covariance (b, b), sigma (n,) residual level per joint [N m], condition and singular values of the column-scaled
     weighted regressor, information (b, b) = WᵀW deflated to independent residuals, reach (b,) RMS torque of each column (over
-    the whole arm), outliers: share of rows that Huber weighted below one half, rows: used ones."""
+    the whole arm), outliers: share of rows that Huber weighted below one half, rows: used ones, effort (n,) RMS measured [N m]."""
 
     beta: np.ndarray
     covariance: np.ndarray
@@ -44,6 +44,7 @@ class Fit:
     reach: np.ndarray
     outliers: float
     rows: int
+    effort: np.ndarray
 
     def without(self, last):
         """This fit with the `last` columns marginalised out: they stay uncertain, but are no longer listed."""
@@ -107,7 +108,8 @@ def least_squares(blocks, weighted=True, robust=True, iterations=8):
     fixed_b = 1.0 + 1.5 * LAG / max(sum(len(block.tau) * block.dt for block in blocks), LAG)  # Kiefer & Vogelsang 2005, Bartlett's
     covariance = inverse @ S @ inverse * (fixed_b / (1.0 - b / independent)) ** 2
     return Fit(beta, 0.5 * (covariance + covariance.T), sigma, float(singular[0] / max(singular[-1], 1e-300)), singular, gram / inflation,
-               np.sqrt((W**2).sum(1).mean(0)), float((huber[used] < 0.5).mean()), int(used.sum()))
+               np.sqrt((W**2).sum(1).mean(0)), float((huber[used] < 0.5).mean()), int(used.sum()),
+               np.maximum(np.sqrt((tau**2).mean(0)), 1e-9))
 
 
 def _solve(W, tau, weight):

@@ -145,6 +145,7 @@ class _Job:
         self.arm, self.logs, self.hz, self.order, self.velocity, self.tell = arm, logs, hz, order, velocity, tell
         self.payload = payload
         self.signals = []
+        self._columns = (None, {})  # model, {log: (W, known torque)}: a delay shifts efforts only
 
     def prepare(self, delay):
         done = []
@@ -169,12 +170,16 @@ class _Job:
         """Blocks of the base regressor; both sides have passed the filter once more than the motion has."""
         blocks = []
         held = np.where(model.fixed, model.prior, 0.0) + self.payload_values(model)
+        if self._columns[0] is not model:
+            self._columns = (model, {})
+        cache = self._columns[1]
         for k, s in enumerate(self.signals, 1):
-            self.tell(f"regressor of {s.name} ({k} of {len(self.signals)})")
-            Y = model.columns(s.q, s.qd, s.qdd)
-            known = Y @ held + model.known(s.q, s.qd, s.qdd)
-            W = s.filtered(Y[..., base.independent])
-            tau = s.tau - s.filtered(known)
+            if k not in cache:
+                self.tell(f"regressor of {s.name} ({k} of {len(self.signals)})")
+                Y = model.columns(s.q, s.qd, s.qdd)
+                cache[k] = s.filtered(Y[..., base.independent]), s.filtered(Y @ held + model.known(s.q, s.qd, s.qdd))
+            W, known = cache[k]
+            tau = s.tau - known
             used = _moving(s) if model.friction.coulomb else np.ones(s.tau.shape, bool)
             step = max(1, int(1.0 / (5.0 * self.hz * s.dt)))  # band-limited: five rows a period lose nothing
             for piece in s.pieces:

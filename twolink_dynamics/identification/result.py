@@ -68,25 +68,35 @@ class Identification:
         rows = []
         for b, name in enumerate(self.base.names):
             value, error = float(self.fit.beta[b]), float(self.fit.standard_errors[b])
-            verdict, why = self._verdict(value, error, float(physical[b]), float(self.fit.reach[b]), float(level))
+            verdict, why = self._verdict(b, value, error, float(physical[b]), physical, float(level))
             rows.append(Row(name, self.base.units[b], value, error, float(physical[b]), float(cad[b]), verdict, why))
         return tuple(rows)
 
-    @staticmethod
-    def _verdict(value, error, physical, reach, level):
-        """A parameter is known when its error is small against itself, or moves the torque by little."""
+    def _verdict(self, b, value, error, own, physical, level):
+        """Known: the error is small against the value, or against like parameters of the same link (a moment that is zero is known to be
+        so). Friction and offsets whose error moves the torque by little are weak, not unknown. Unknown too is what least squares only
+        explains with values that no physical arm has."""
+        parameters = self.model.parameters
+        this = parameters[self.base.independent[b]]
         relative = error / abs(value) if value else np.inf
-        torque = error * reach / level if level else np.inf
-        apart = abs(physical - value) / error if error else 0.0
-        if apart > 2.5 and abs(physical - value) * reach > 0.02 * level:
+        torque = error * float(self.fit.reach[b]) / level if level else np.inf
+        apart = abs(own - value) / error if error else 0.0
+        if apart > 2.0 and abs(own - value) * float(self.fit.reach[b]) > 0.02 * level:
             return UNKNOWN, f"least squares is {apart:.1f} standard errors away from any physical arm that fits as well"
-        why = f"±{100 * relative:.1f} %" if relative < 1.0 else f"zero within {100 * torque:.1g} % of the torque"
-        if relative <= 0.15 or torque <= 0.01:
+        if this.kind == "inertial":
+            like = [c for c, k in enumerate(self.base.independent) if (parameters[k].owner, parameters[k].unit) == (this.owner, this.unit)]
+            against = error / max(float(np.abs(physical[like]).max()), 1e-300)
+        else:
+            against = np.inf
+            if float(self.physical.share[self.base.independent[b]]) < 0.5:
+                return UNKNOWN, "the URDF's value tells more than these data"
+        why = f"±{100 * relative:.1f} %" if relative < 1.0 else f"zero within {100 * torque:.2g} % of the torque"
+        if relative <= 0.15 or against <= 0.03:
             return IDENTIFIED, why
-        if relative <= 0.5 or torque <= 0.03:
+        if relative <= 0.5 or against <= 0.15 or (this.kind != "inertial" and torque <= 0.03):
             return WEAK, why
-        return UNKNOWN, (f"±{100 * min(relative, 9.99):.3g} %: what it does to the torque ({100 * torque:.2g} % of it) others can do as "
-                         "well")
+        return UNKNOWN, (f"±{min(100 * relative, 999):.0f} %: what it does to the torque ({100 * torque:.2g} % of it) others, or noise, can do "
+                         "as well")
 
     @property
     def condition(self):

@@ -20,6 +20,7 @@ def identified_urdf(text, result):
     if isinstance(text, bytes):
         text = text.decode("utf-8", errors="replace")
     text = re.sub(r"^[\s\ufeff]*(<\?xml.*?\?>)?", "", text, count=1, flags=re.DOTALL)
+    prologue = re.match(r"(\s*<!--.*?-->)*\s*", text, flags=re.DOTALL).group(0).strip()
     parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
     robot = ElementTree.fromstring(text.encode("utf-8"), parser)
     links = {element.get("name"): element for element in robot if element.tag == "link"}
@@ -41,7 +42,7 @@ def identified_urdf(text, result):
         _write_dynamics(joints[name], result, j)
     robot.insert(0, ElementTree.Comment(_summary(result)))
     ElementTree.indent(robot)
-    return '<?xml version="1.0"?>\n' + ElementTree.tostring(robot, encoding="unicode") + "\n"
+    return '<?xml version="1.0"?>\n' + (prologue + "\n" if prologue else "") + ElementTree.tostring(robot, encoding="unicode") + "\n"
 
 
 def _safe(text):
