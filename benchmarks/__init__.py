@@ -1,0 +1,1 @@
+"""Figures of speed: ratios in one interleaved run, never part of the tests. `make bench`, or `python -m benchmarks`."""

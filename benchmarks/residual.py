@@ -1,0 +1,48 @@
+"""How long one residual torque takes: python benchmarks/residual.py [--repeat N]. Prints the best of several repeats."""
+import argparse
+import platform
+import timeit
+
+import numpy as np
+
+from twolink_dynamics import load_urdf
+from twolink_dynamics.dynamics import Dynamics
+from twolink_dynamics.residual import training
+from twolink_dynamics.resources import find_urdf
+from twolink_dynamics.trajectory import Trajectory
+
+
+def example(arm, ripple, seed=0):
+    """A residual learnt on made-up samples: a spring and (if wanted) torque ripple in every joint."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(3000) * 5e-3
+    w = rng.uniform(0.5, 3.0, (arm.n, 2))
+    q = np.stack([0.7 * np.sin(a * t) + 0.5 * np.sin(b * t + 1.0) for a, b in w], axis=1)
+    qd = np.gradient(q, t, axis=0)
+    qdd = np.gradient(qd, t, axis=0)
+    extra = 2.0 * q + (0.8 * np.sin(11.0 * q) if ripple else 0.0)
+    tau = Dynamics(arm).inverse_dynamics(q, qd, qdd) + extra
+    return training.fit([Trajectory(t, q, qd, tau, qdd)], arm, iterations=20, samples=1500), (q[7], qd[7], qdd[7])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=300)
+    repeat = parser.parse_args().repeat
+    print(f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}; best of {repeat}")
+    for name in ("twolink", "sixlink"):
+        arm = load_urdf(find_urdf(name))
+        for ripple in (False, True):
+            residual, state = example(arm, ripple)
+            features, units = residual.mean.size, residual.hidden_bias.size
+
+            def best(number):
+                return min(timeit.repeat(lambda: residual.torque(*state), number=number, repeat=repeat)) / number * 1e6  # short: between what else runs
+            line = f"{name}: {arm.n} joints, {features} features, {units} units{', ripple' if ripple else ''}:"
+            numpy = best(50)
+            fast = best(200) if residual.compile()._fast is not None else None
+            print(f"{line} NumPy {numpy:.1f} us, " + (f"machine code {fast:.2f} us" if fast else "no llvmlite"))
+
+
+if __name__ == "__main__":
+    main()
