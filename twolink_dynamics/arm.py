@@ -19,6 +19,9 @@ from .errors import InputError, ModelError, choices
 REVOLUTE, CONTINUOUS, PRISMATIC = "revolute", "continuous", "prismatic"
 KINDS = (REVOLUTE, CONTINUOUS, PRISMATIC)
 ROOT = -1  # parent index of what is fixed to the root frame
+IDENTITY, NO_INERTIA = np.eye(3), np.zeros((3, 3))
+IDENTITY.setflags(write=False)
+NO_INERTIA.setflags(write=False)
 
 
 def frozen(value, shape, what):
@@ -46,7 +49,7 @@ class Pose(NamedTuple):
         return make_pose(self.rotation @ other.rotation, self.rotation @ other.translation + self.translation)
 
 
-def make_pose(rotation=np.eye(3), translation=(0.0, 0.0, 0.0), what="pose"):
+def make_pose(rotation=IDENTITY, translation=(0.0, 0.0, 0.0), what="pose"):
     """A read-only Pose; entries of the rotation within 1e-15 of an integer become that integer (cos π/2 = 0)."""
     rotation = np.array(rotation, float)
     nearest = np.round(rotation)
@@ -329,7 +332,7 @@ class Arm:
         return tuple(reversed(chain))
 
     # -- variations (each returns a new Arm) -----------------------------------------------------------------------
-    def with_payload(self, mass, com=(0.0, 0.0, 0.0), inertia=np.zeros((3, 3)), frame=None):
+    def with_payload(self, mass, com=(0.0, 0.0, 0.0), inertia=NO_INERTIA, frame=None):
         """A new Arm with a body welded to `frame` (the tip): mass [kg], com (3,) [m], inertia (3, 3) about its com
         [kg m²], in that frame's axes. Raises ModelError on a body that cannot be."""
         at = self.frame(frame)

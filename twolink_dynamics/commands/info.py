@@ -9,11 +9,12 @@ from importlib import metadata
 
 import numpy as np
 
-from .. import __version__, load_urdf
+from .. import __version__
 from ..arm import ROOT
 from ..dynamics import Dynamics
 from ..errors import TwolinkError, choices
 from ..resources import find_urdf, resource
+from ..urdf import load_urdf
 from ._model_options import add_model_arguments, arm_from
 
 HELP = ("show how a URDF is read: joints, limits, masses, base parameters, what was lumped; without one, the versions "
