@@ -17,6 +17,7 @@ from ..trajectory import Trajectory
 from .base import BEST_EFFORT, RELIABLE
 
 MODES = ("effort", "trajectory")
+DISCOVERY = 1.0  # [s] to hear of others who command the arm
 POINT_EVERY = 0.02  # [s] between the points of a trajectory that is sent
 SETTLED = 0.5  # [s] recorded after a trajectory's end
 
@@ -110,9 +111,17 @@ class RosBench(EffortBench):
             self.executor.spin_once(timeout_sec=0.05)
             if time.perf_counter() > deadline:
                 raise BenchStopped(f"nobody listens to {topic}")
+        settled = time.perf_counter() + DISCOVERY
+        while time.perf_counter() < settled:
+            self.executor.spin_once(timeout_sec=0.05)
+        self._check_alone()
+
+    def _check_alone(self):
+        topic = self.publisher.topic_name
         if self.node.count_publishers(topic) > 1:
-            others = {info.node_name for info in self.node.get_publishers_info_by_topic(topic)} - {self.node.get_name()}
-            raise BenchStopped(f"{choices(sorted(others))} also commands {topic}: disable it first")
+            names = sorted(info.node_name for info in self.node.get_publishers_info_by_topic(topic))
+            names.remove(self.node.get_name())
+            raise BenchStopped(f"{choices(names)} also commands {topic}: disable it first")
 
     def state(self):
         return self._next()[:3]
@@ -123,6 +132,7 @@ class RosBench(EffortBench):
 
     # -- whole trajectories --------------------------------------------------------------------------------------------
     def follow(self, motion, progress=None):
+        self._check_alone()
         if self.mode == "effort":
             return super().follow(motion, progress)
         if np.abs(self.arm.error(motion.sample(0.0).q, self.state()[1])).max() > 0.02:
