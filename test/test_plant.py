@@ -2,7 +2,12 @@
 import mujoco
 import numpy as np
 import pytest
+from arms import random_arm, random_state
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from twolink_dynamics import Dynamics, ModelError, modes
+from twolink_dynamics.contact import Plane
 from twolink_dynamics.friction import Friction
 from twolink_dynamics.plant import Mechanism, Plant
 from twolink_dynamics.simulation import Simulation
@@ -68,7 +73,6 @@ def test_rotor_coupling_moves_the_arm_by_the_rotors_own_turning(twolink):
 
 def test_everything_at_once_keeps_its_books(twolink):
     """Friction with Stribeck, rotors, flexible joints, a rough table, a payload picked up, a push and a brake."""
-    from twolink_dynamics.contact import Plane
     from twolink_dynamics.flexible import FlexibleJoints
     arm = twolink.with_joints(rotor_inertia=[1e-4, 5e-5], gear_ratio=30.0)
     plant = Plant(arm, friction=Friction([0.3, 0.2], [0.2, 0.1], [0.5, 0.3], [0.1, 0.1]), flexible=FlexibleJoints([800.0, 400.0], 1.0),
@@ -95,3 +99,35 @@ def test_plant_options_switch_limits_off(twolink):
     assert Mechanism(Plant(twolink)).upper.tolist() == twolink.upper.tolist()
     scalar = Plant(twolink, friction=Friction(0.1, 0.2))
     assert scalar.friction.coulomb.tolist() == [0.1, 0.1] and scalar.friction.viscous.tolist() == [0.2, 0.2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 100_000))
+def test_impulses_never_add_energy_and_book_what_they_take(seed):
+    """Random arm, stops, rough plane, brake or not: T⁺ ≤ T⁻, the difference is what `impact` says, nothing is passed."""
+    rng = np.random.default_rng(seed)
+    arm = random_arm(seed, n=int(rng.integers(1, 6)))
+    q, qd, _ = random_state(arm, seed)
+    at = rng.integers(-1, 2, arm.n)
+    arm = arm.with_joints(lower=np.where(at < 0, q, q - 10.0), upper=np.where(at > 0, q, q + 10.0))
+    D = Dynamics(arm)
+    contact = None
+    normal = rng.normal(size=3)
+    if rng.random() < 0.6:
+        try:
+            contact = Plane(D.tip_pose(q)[1], normal, rng.choice([0.0, rng.uniform(0.1, 2.0)]))
+            mech = Mechanism(Plant(arm, contact=contact))
+        except ModelError:  # nothing moves the tip along that normal
+            contact = None
+    mech = Mechanism(Plant(arm, contact=contact))
+    braked = rng.random() < 0.15
+    after, taken = modes.impact(mech, q, qd, braked)
+    M = D.mass_matrix(q)
+    before, now = 0.5 * qd @ M @ qd, 0.5 * after @ M @ after
+    assert now <= before * (1.0 + 1e-9) and taken >= -1e-9 * before
+    assert before - now == pytest.approx(taken, abs=1e-7 * max(before, 1e-3))
+    assert (after * at <= 1e-12).all()
+    if contact is not None:
+        assert (mech.contact.rows(q) @ after)[0] >= -1e-6 * np.abs(qd).max()
+    if braked:
+        assert (after == 0.0).all()

@@ -112,17 +112,41 @@ def _hold(W, start, boxes, contact):
                     direction = -tangential / size
             if mode == SLIP:
                 fixed = contact[3] is not None or not direction.any()
+                consistent = False
                 for _ in range(1 if fixed else 25):
                     column = rows[0] - friction * direction @ rows[1:]
-                    p, w, state, g = solve(rows[:1], column[None], offsets[:1], [0.0], [INF])
+                    try:
+                        p, w, state, g = solve(rows[:1], column[None], offsets[:1], [0.0], [INF])
+                    except SimulationError:
+                        break
                     sliding = rows[1:] @ (start + W @ g) + offsets[1:]
                     size = np.linalg.norm(sliding)
-                    if fixed or size == 0.0 or np.linalg.norm(sliding / size - direction) < 1e-10:
+                    consistent = state[count] == 0 and (fixed or size == 0.0
+                                                        or np.linalg.norm(sliding / size - direction) < 1e-10)
+                    if consistent or fixed:
                         break
-                    direction = sliding / size
+                    direction = sliding / size if size > 0.0 else direction
+                if not consistent and direction.any():
+                    p, w, state, g = _bounded(solve, rows, offsets, friction, direction, count)
+                    mode = STICK
             if state[count] != 0:
                 mode, direction = OPEN, None
     return g, dict(zip(boxes, state[:count])), mode, direction
+
+
+def _bounded(solve, rows, offsets, friction, direction, count):
+    """Coulomb's law by iterating on the bound, |T| ≤ μ N of the round before, along one tangent: for poses where sliding with
+    N ≥ 0 has no solution (Painlevé's) or the direction found does not hold. Every round dissipates, so the last one may be
+    taken."""
+    tangent = direction @ rows[1:]
+    both, shift, bound, result = np.stack([rows[0], tangent]), np.append(offsets[0], direction @ offsets[1:]), 0.0, None
+    for _ in range(60):
+        result = solve(both, both, shift, [0.0, -bound], [INF, bound])
+        new = friction * result[0][count]
+        if abs(new - bound) <= 1e-10 * (1e-12 + new):
+            break
+        bound = new
+    return result
 
 
 def settle(mech, x, u, effort, braked, before, forced=()):
