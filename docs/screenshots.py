@@ -27,8 +27,7 @@ def take(desk, name, shown=None, clip=None):
     desk.tab.page.wait_for_timeout(3000)  # frames that are on their way
     desk.tab.quiet()
     if shown:
-        box = desk.tab.page.get_by_role("tab", name=shown).bounding_box(timeout=120000)
-        desk.tab.page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+        tab(desk, shown)
     desk.tab.page.wait_for_timeout(3000)
     path = IMAGES / f"{name}.png"
     desk.tab.page.screenshot(path=str(path), timeout=180000, **({"clip": clip} if clip else {}))
@@ -36,6 +35,12 @@ def take(desk, name, shown=None, clip=None):
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} kB", file=sys.stderr)
     lights(cast_shadow=False)
     desk.node.frozen.clear()
+
+
+def tab(desk, name):
+    """Opens a tab of the left panel, with the mouse (which lets go of whatever it holds)."""
+    box = desk.tab.page.get_by_role("tab", name=name).bounding_box(timeout=120000)
+    desk.tab.page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
 
 
 def shrink(path):
@@ -63,12 +68,13 @@ def push(desk):
     desk.node.runner.start("push", lambda text: text and sys.exit(f"push: {text}"))
     desk.wait(lambda: np.linalg.norm(desk.feed.wrench) > 5.0, "the scenario's push")
     desk.wait(lambda: np.linalg.norm(desk.feed.wrench) < 1.0, "its end")
+    tab(desk, "Torque")
     desk.at_rest()
     desk.node.page.interaction.switch("push the tip")
     desk.drag(desk.tip, desk.tip + (0.20, 0.0, 0.16), release=False)
     desk.wait(lambda: np.linalg.norm(desk.feed.wrench) > 20.0, "pulling")
     desk.at_rest()
-    take(desk, "viewer_push", "Torque")
+    take(desk, "viewer_push")
     desk.tab.page.mouse.up()
     desk.node.page.interaction.switch("move the target")
 
