@@ -17,7 +17,7 @@ from twolink_dynamics.scenarios import SCENARIOS  # noqa: E402
 from twolink_dynamics.trajectory import Trajectory  # noqa: E402
 
 FIELD = ("ros2_control_rrbot", "drake_acrobot", "dfki_acrobot_C1_m10", "dfki_double_pendulum_A0")
-AT_ONCE = 3  # demonstrations side by side: they mostly wait for time to pass
+AT_ONCE = 2  # demonstrations side by side: they mostly wait for time to pass
 PATIENCE = 300.0  # [s] only ends what would never end
 COMMAND = [sys.executable, "-m", "twolink_dynamics", "demo", "--headless"]
 
@@ -67,8 +67,8 @@ def test_there_is_a_line_per_second(scenario_shows):
 @pytest.fixture(scope="module")
 def variations(shows, tmp_path_factory):
     recording = tmp_path_factory.mktemp("demo") / "run.csv"
-    return {"hidden payload": shows("--duration", "4", "--hidden-payload", "0.2"),
-            "two processes": shows("--duration", "4", "--two-processes", "--record", str(recording)),
+    return {"hidden payload": shows("--duration", "3", "--hidden-payload", "0.2"),
+            "two processes": shows("--duration", "3", "--two-processes", "--record", str(recording)),
             "fast loop": shows("--duration", "3", "--loop-rate", "5000"), "recording": recording}
 
 
@@ -81,7 +81,7 @@ def test_a_wrong_model_fails(variations):
 def test_two_processes_do_as_well_and_can_be_recorded(variations, twolink):
     judged_good(variations["two processes"].result())
     recorded = Trajectory.from_csv(variations["recording"], joint_names=twolink.joint_names)
-    assert recorded.q.shape[1] == 2 and recorded.duration > 3.0 and abs(recorded.tau).max() > 10.0
+    assert recorded.q.shape[1] == 2 and recorded.duration > 2.0 and abs(recorded.tau).max() > 10.0
 
 
 def test_the_law_inside_the_loop(variations):
@@ -90,7 +90,7 @@ def test_the_law_inside_the_loop(variations):
 
 @pytest.fixture(scope="module")
 def field_shows(shows, field_cases):
-    return {name: shows("--duration", "4", "--urdf", str(field_cases / "urdf" / f"{name}.urdf")) for name in FIELD}
+    return {name: shows("--duration", "3", "--urdf", str(field_cases / "urdf" / f"{name}.urdf")) for name in FIELD}
 
 
 @pytest.mark.parametrize("name", FIELD)
@@ -104,7 +104,7 @@ def test_a_ur5(shows):
     found = [path for path in paths if path.is_file()]
     if not found:
         pytest.skip("example-robot-data is not installed")
-    done = shows("--duration", "4", "--urdf", str(found[0]), "--tip", "tool0").result()
+    done = shows("--duration", "3", "--urdf", str(found[0]), "--tip", "tool0").result()
     judged_good(done)
 
 
@@ -120,7 +120,7 @@ def test_ctrl_c_ends_it_at_once_and_quietly():
 @pytest.mark.parametrize("arguments, said", [
     (["--urdf", "no_such_arm"], "no URDF file 'no_such_arm'"), (["--scenario", "dance"], "the scenarios are tracking"),
     (["--duration", "1"], "at least 3 s"), (["--two-processes", "--loop-rate", "5000"], "one process"),
-    (["--tip", "nose"], "no link 'nose'")])
+    (["--tip", "nose"], "tip 'nose' is no link")])
 def test_wrong_arguments_are_one_line(capsys, arguments, said):
     assert main(["demo", "--headless", *arguments]) == 2
     line = capsys.readouterr().err.strip()

@@ -85,7 +85,8 @@ def test_tracking_notices_standing_still_lagging_and_missing(twolink):
 
 def test_tracking_notices_a_model_that_leaves_much_to_feedback(twolink):
     def share(feedback):
-        record = record_of(q=lambda t: [np.sin(t), 0.0], error=[0.0, 0.0], total=[10.0, 1.0], feedback=[feedback, 0.0])
+        record = record_of(q=lambda t: [np.sin(t), 0.0], qd=lambda t: [np.cos(t), 0.0], error=[0.0, 0.0],
+                           total=[10.0, 1.0], feedback=lambda t: [feedback if abs(np.cos(t)) > 0.1 else 5.0, 0.0])
         return verdict("tracking", record)["share of the torque that the model lacks"]
     assert share(0.1) and not share(2.0)
 

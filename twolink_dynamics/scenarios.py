@@ -16,7 +16,7 @@ from .dynamics import Dynamics
 from .errors import InputError, choices
 
 MOVING, STEADY = 2e-2, 1e-3  # [rad or m] tracking error allowed while moving, and at rest
-UNEXPLAINED = 0.1  # of the torque may come from feedback while tracking
+UNEXPLAINED, FAST = 0.05, 0.15  # share of the torque that may come from feedback while faster than this [rad/s]
 BALANCE = 1e-5  # energy left over, relative to the largest energy that moved
 SETTLE = 0.4  # [s] at the end of a stretch that count as "at rest"
 
@@ -118,10 +118,14 @@ PLANNED = "planned"  # instead of a script: a motion planned for the arm, with i
 
 
 def _tracking_verdict(arm, record, length, stuck=0.0):
-    """Followed, and the model alone gave nearly all of the torque: feedback carries what the model lacks. Dry friction at
-    rest is the feedback's, too."""
-    rms = {name: np.sqrt(np.mean(record.values(name) ** 2, axis=0)) for name in ("feedback", "total")}
-    share = np.max(np.maximum(rms["feedback"] - 1.1 * arm.coulomb, 0.0) / np.maximum(rms["total"].max(), 1e-9))
+    """Followed, and while moving the model alone gave nearly all of the torque: feedback carries what the model lacks (at
+    rest, dry friction too)."""
+    speed = np.abs(record.values("qd")).max(axis=1)
+    rms = {}
+    for name in ("feedback", "total"):
+        moving = np.interp(record.times(name), record.times("qd"), speed) > FAST
+        rms[name] = np.sqrt(np.mean(record.values(name)[moving] ** 2, axis=0)).max() if moving.any() else 0.0
+    share = rms["feedback"] / max(rms["total"], 1e-9)
     return [*tracking_checks(arm, record, length, stuck),
             _below("share of the torque that the model lacks", share, UNEXPLAINED)]
 

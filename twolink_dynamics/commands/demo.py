@@ -75,7 +75,7 @@ class Show:
         self.length = args.duration or (self.scenario.length if args.headless else None)
         self.script_length = self.length or self.scenario.length
         common = {"urdf": self.path, **({"tip": self.tip} if self.tip else {})}
-        self.simulator = {**common, "command_timeout": 1.0, **self.scenario.simulator}
+        self.simulator = {**common, "command_timeout": 1.0, "lockstep": True, **self.scenario.simulator}
         self.dynamics = {**common, "state_timeout": 5.0, "loop_rate": args.loop_rate, **self.scenario.dynamics}
         self.stuck = np.zeros(self.arm.n)
         if self.scenario.script == PLANNED:

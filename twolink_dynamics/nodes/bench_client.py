@@ -17,7 +17,7 @@ from ..trajectory import Trajectory
 from .base import BEST_EFFORT, RELIABLE
 
 MODES = ("effort", "trajectory")
-DISCOVERY = 1.0  # [s] to hear of others who command the arm
+DISCOVERY = 2.0  # [s] to hear of others who command the arm
 POINT_EVERY = 0.02  # [s] between the points of a trajectory that is sent
 SETTLED = 0.5  # [s] recorded after a trajectory's end
 

@@ -203,8 +203,8 @@ class Ages:
     """How old states are on arrival, whoever's clock stamped them.
 
     The least lag of the stamps behind this clock, in windows of WINDOW seconds, is a delay while it stays the same and is
-    no larger than `timeout` [s]. One that drifts (a simulator slower than time) or is large (another clock, a simulator
-    that was paused) is not; then only what comes on top of it counts."""
+    no larger than `timeout` [s]. A large one (another clock, a simulator that was paused) is not; then only what comes on
+    top of it counts. While it drifts (a simulator slower than time) nothing can be told, and 0 is."""
 
     WINDOW, STEADY, DRIFT = 0.05, 10, 0.005  # [s], windows without drift, [s] of change that is none
 
@@ -224,5 +224,7 @@ class Ages:
             self.steady = self.steady + 1 if abs(self.least - self.before) < self.DRIFT else 0
             self.before, self.least, self.until = self.least, lag, now + self.WINDOW
         self.least = min(self.least, lag)
+        if self.steady == 0:
+            return 0.0
         base = min(self.least, self.before)
         return lag if self.steady >= self.STEADY and 0.0 <= base <= self.timeout else max(lag - base, 0.0)

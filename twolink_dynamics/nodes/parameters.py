@@ -144,6 +144,8 @@ SIMULATOR = MODEL + (
     Parameter("integrator", TEXT, "rk4", "", "scheme of one step", options=("rk4", "semi_implicit", "dop853")),
     Parameter("joint_state_rate", NUMBER, 1000.0, "Hz", "rate of `joint_states`", live=True, lower=1.0, upper=1e4),
     Parameter("real_time_factor", NUMBER, 1.0, "", "simulated seconds per second", live=True, lower=0.01, upper=100.0),
+    Parameter("lockstep", BOOL, False, "", "wait for the command that answers a state before going on, as long as commands "
+              "come: a machine that is too slow then slows time, not the controller", live=True),
     Parameter("publish_clock", BOOL, False, "", "publish `/clock` and stamp with it; else stamps count on from the start"),
     Parameter("command_timeout", NUMBER, 0.2, "s", "simulated time after which a command is old; 0: never", live=True,
               lower=0.0, upper=3600.0),

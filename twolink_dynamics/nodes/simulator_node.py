@@ -21,6 +21,7 @@ from .models import build_sensors, build_simulation, payload
 
 LEDGER = ("kinetic", "potential", "elastic", "input", "external", "dissipated", "impact", "edits", "balance")
 LAG = 0.25  # [s] the most that is caught up after a pause of the whole process; what is beyond counts as missed
+ANSWER = 0.5  # [s] that lockstep waits for a command; then it goes on without until the next one
 BURST = 1e-3  # [s] most simulated time in one go, so that commands are heard in time
 
 
@@ -77,6 +78,7 @@ class SimulatorNode(ArmNode):
         self.wrench_time = None
         self.waiting = None  # whether commands are missing; None until the first step decides
         self.since_state = 0
+        self.asked, self.answered = None, False  # when lockstep began to wait for a command; whether they come
         self.heard = 0  # commands in the last report
 
     def set_law(self, law, rate):
@@ -106,6 +108,10 @@ class SimulatorNode(ArmNode):
         if self.arm is None:
             self.due = now + 0.05
             return
+        if self.asked is not None and not self.paused:
+            if now - self.asked < ANSWER:
+                return  # the deadline stays: the loop listens and comes back
+            self.asked, self.answered = None, False
         late = now - self.due
         if not self.paused:
             self.lateness.add(late)
@@ -144,6 +150,8 @@ class SimulatorNode(ArmNode):
         if self.since_state >= self.per_state:
             self.since_state = 0
             self._publish_state()
+            if self.answered and self.parameters["lockstep"]:
+                self.asked = time.perf_counter()
 
     def _measured(self):
         """What a law inside this loop is told: (t [s], q, q̇), or None where a sample was lost."""
@@ -183,6 +191,7 @@ class SimulatorNode(ArmNode):
         command = np.zeros(self.arm.n)
         command[self.command_index] = values
         self.command, self.command_time = command, self.sim.t
+        self.asked, self.answered = None, True
         self.reporter.counts["commands"] += 1
 
     def _on_wrench(self, msg):
