@@ -52,7 +52,7 @@ class TaskSpace:
 
     def _bounded(self, A, scale, share):
         """A symmetric (r, r) matrix with its smallest eigenvalue, in units of a typical pose's (`scale`), lifted to at
-        least about `share`: exactly A away from singular poses, continuously differentiable where the lifting begins."""
+        least about `share`: exactly A away from singular poses, smooth (C¹) where the lifting begins."""
         if len(A) == 2 and self.translations != 1:  # NumPy's solvers cost tens of µs, whatever the size
             (a, b), (_, d) = A.tolist()
             smallest = (0.5 * (a + d) - (0.25 * (a - d) ** 2 + b * b) ** 0.5) / scale[0]
