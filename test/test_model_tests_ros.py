@@ -31,7 +31,9 @@ def test_effort_bench_follows_and_measures(simulator, twolink):
         assert np.abs(off).max() < 0.2  # [rad] it follows; how well is the machine's affair
         assert np.abs(log.tau).max() > 5.0  # carrying the arm takes up to 21 N m
         with pytest.raises(BenchStopped, match="also commands"):
-            RosBench(twolink, namespace="/bench", patience=PATIENCE)
+            with RosBench(twolink, namespace="/bench", patience=PATIENCE) as second:
+                for _ in range(100):  # a loaded machine discovers late; every motion looks again
+                    second.follow(Rest(second.state()[1], 0.1))
 
 
 def test_trajectory_bench_lets_the_arms_controller_follow(simulator, tmp_path, twolink):
@@ -48,7 +50,6 @@ def test_trajectory_bench_lets_the_arms_controller_follow(simulator, tmp_path, t
 def test_without_an_arm_it_says_so_in_one_line(twolink, capsys):
     with pytest.raises(BenchStopped, match="no joint_states with joint1, joint2"):
         RosBench(twolink, namespace="/nobody", patience=0.5)
-    assert Rest(np.zeros(2), 1.0).duration == 1.0
     with pytest.raises(SystemExit):
         cli.main(["test-model", "--ros", "telepathy"])
     assert "effort" in capsys.readouterr().err
