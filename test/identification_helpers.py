@@ -1,4 +1,5 @@
 """A true arm, a wrong CAD of it, and recordings of the true one with noise, quantisation and delay."""
+
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,9 @@ from twolink_dynamics.identification import Log
 
 def wrong_cad(arm, masses=(1.3, 0.8), com=1.1, inertia=1.2):
     """The arm as a drawing office might have it: other masses, centres and inertias, no friction."""
-    links = tuple(Link(link.name, link.mass * f, link.com * com, link.inertia * f * inertia) for link, f in zip(arm.links, masses))
+    links = tuple(
+        Link(link.name, link.mass * f, link.com * com, link.inertia * f * inertia) for link, f in zip(arm.links, masses)
+    )
     return replace(arm, links=links).with_joints(damping=0.0, coulomb=0.0)
 
 
@@ -29,9 +32,22 @@ def fourier_motion(rng, n, amplitude, period=10.0, harmonics=8):
     return lambda t: tuple(x * scale for x in motion(t))
 
 
-def record(arm, seed, duration=20.0, rate=500.0, delay=0.0, position_noise=1e-4, position_quantum=3.8e-4, effort_noise=0.1,
-           effort_quantum=5.86e-3, velocities=False, amplitude=(1.5, 1.2), torque=None):
-    """A Log of the arm following a random motion exactly; what sensors do to it is seeded. torque(t, q, qd, qdd) adds to τ."""
+def record(
+    arm,
+    seed,
+    duration=20.0,
+    rate=500.0,
+    delay=0.0,
+    position_noise=1e-4,
+    position_quantum=3.8e-4,
+    effort_noise=0.1,
+    effort_quantum=5.86e-3,
+    velocities=False,
+    amplitude=(1.5, 1.2),
+    torque=None,
+):
+    """A Log of the arm following a random motion exactly; what sensors do to it is seeded. torque(t, q, qd, qdd) adds
+    to τ."""
     rng = np.random.default_rng(seed)
     motion = fourier_motion(rng, arm.n, amplitude)
     t = np.arange(0.0, duration, 1.0 / rate)
@@ -47,8 +63,10 @@ def record(arm, seed, duration=20.0, rate=500.0, delay=0.0, position_noise=1e-4,
     if effort_quantum:
         tau = effort_quantum * np.round(tau / effort_quantum)
     names = [str(k + 1) for k in range(arm.n)]
-    sources = {"time": ("time",)} | {what: tuple(stem + k for k in names)
-                                     for what, stem in (("position", "pos"), ("velocity", "vel"), ("effort", "tau"))}
+    sources = {"time": ("time",)} | {
+        what: tuple(stem + k for k in names)
+        for what, stem in (("position", "pos"), ("velocity", "vel"), ("effort", "tau"))
+    }
     return Log(f"seed{seed}", t, q_seen, qd_seen if velocities else None, tau, sources, np.arange(1, len(t) + 1))
 
 

@@ -1,9 +1,10 @@
 """Excitation: within the limits, at rest at its ends, better than what one would draw by hand, and playable."""
+
 import numpy as np
 import pytest
 import yaml
-
 from identification_helpers import fourier_motion
+
 from twolink_dynamics import Dynamics, InputError, Reference
 from twolink_dynamics.cli import main
 from twolink_dynamics.control.joint_trajectory import JointTrajectory
@@ -14,8 +15,15 @@ from twolink_dynamics.identification.playback import read_yaml, write_csv, write
 
 @pytest.fixture(scope="module")
 def found(twolink):
-    return optimise_excitation(twolink, iterations=20, velocity=[3.0, 4.0], acceleration=[8.0, 12.0], effort=[25.0, 10.0], lower=[-1.0, -2.0],
-                               upper=[2.0, 2.0])
+    return optimise_excitation(
+        twolink,
+        iterations=20,
+        velocity=[3.0, 4.0],
+        acceleration=[8.0, 12.0],
+        effort=[25.0, 10.0],
+        lower=[-1.0, -2.0],
+        upper=[2.0, 2.0],
+    )
 
 
 def test_it_respects_every_limit_and_uses_them(twolink, found):
@@ -47,7 +55,10 @@ def test_it_is_better_conditioned_than_random_motions(twolink, found):
     model = Model(twolink, FrictionTerms())
     base = base_parameters(model)
     t = np.linspace(0.0, 10.0, 200)
-    random = [condition(model, base, fourier_motion(np.random.default_rng(seed), 2, (1.5, 2.0), harmonics=5)(t)) for seed in range(8)]
+    random = [
+        condition(model, base, fourier_motion(np.random.default_rng(seed), 2, (1.5, 2.0), harmonics=5)(t))
+        for seed in range(8)
+    ]
     best = condition(model, base, found.sample(t))
     assert best == pytest.approx(found.condition, rel=0.1)
     assert best < min(random) and best < 0.7 * np.median(random)
@@ -65,16 +76,20 @@ def test_ctrl_c_keeps_the_best(twolink):
     def stop(iteration, value):
         if iteration == 3:
             raise KeyboardInterrupt
+
     assert optimise_excitation(twolink, iterations=50, progress=stop).interrupted
 
 
-@pytest.mark.parametrize("limits, message", [
-    (dict(velocity=0.0), "velocity 0 of joint 'joint1' leaves no motion"),
-    (dict(lower=1.0, upper=0.5), "upper − lower -0.5 of joint 'joint1' leaves no motion"),
-    (dict(effort=[0.5, 0.1], lower=-0.2, upper=0.2), "effort limits may be below what holds the arm"),
-    (dict(period=-1.0), "period -1 s must be positive"),
-    (dict(effort=[1.0, 2.0, 3.0]), "is not one value for each of the 2 joints"),
-])
+@pytest.mark.parametrize(
+    "limits, message",
+    [
+        (dict(velocity=0.0), "velocity 0 of joint 'joint1' leaves no motion"),
+        (dict(lower=1.0, upper=0.5), "upper − lower -0.5 of joint 'joint1' leaves no motion"),
+        (dict(effort=[0.5, 0.1], lower=-0.2, upper=0.2), "effort limits may be below what holds the arm"),
+        (dict(period=-1.0), "period -1 s must be positive"),
+        (dict(effort=[1.0, 2.0, 3.0]), "is not one value for each of the 2 joints"),
+    ],
+)
 def test_limits_that_leave_nothing(twolink, limits, message):
     with pytest.raises(InputError, match=message):
         optimise_excitation(twolink, iterations=2, **limits)
@@ -96,10 +111,13 @@ def test_the_files_are_played_by_the_trajectory_follower(tmp_path, twolink, foun
 
 
 def test_a_recording_of_it_identifies_the_arm(twolink, found):
-    """The loop closed in the package's own simulation: computed torque follows the excitation, the log gives the arm back."""
-    from twolink_dynamics import Simulation
+    """The loop closed in the package's own simulation: computed torque follows the excitation, the log gives the arm
+    back."""
     from identification_helpers import wrong_cad
+
+    from twolink_dynamics import Simulation
     from twolink_dynamics.identification import Log
+
     arm = twolink.with_joints(damping=[0.3, 0.2], coulomb=[0.8, 0.4])
     dynamics = Dynamics(arm)
     t = np.arange(0.0, found.period, 2e-3)
@@ -109,12 +127,23 @@ def test_a_recording_of_it_identifies_the_arm(twolink, found):
     for k in range(len(t)):
         states.append(np.array(simulation.q))
         feedback = qdd[k] + 400.0 * (q[k] - simulation.q) + 40.0 * (qd[k] - simulation.qd)
-        tau = dynamics.inverse_dynamics(simulation.q, simulation.qd, feedback) + arm.damping * qd[k] + arm.coulomb * np.sign(qd[k])
+        tau = (
+            dynamics.inverse_dynamics(simulation.q, simulation.qd, feedback)
+            + arm.damping * qd[k]
+            + arm.coulomb * np.sign(qd[k])
+        )
         simulation.step(tau)
         efforts.append(np.array(simulation.effort))
     rng = np.random.default_rng(6)
     names = {what: ("a", "b") for what in ("position", "velocity", "effort")} | {"time": ("t",)}
-    log = Log("played", t, np.array(states) + 1e-4 * rng.normal(size=q.shape), None, np.array(efforts) + 0.05 * rng.normal(size=q.shape), names)
+    log = Log(
+        "played",
+        t,
+        np.array(states) + 1e-4 * rng.normal(size=q.shape),
+        None,
+        np.array(efforts) + 0.05 * rng.normal(size=q.shape),
+        names,
+    )
     result = identify(wrong_cad(twolink), log, hz=10.0)
     true = result.base.K @ Model(arm, FrictionTerms()).prior
     for row, value in zip(result.rows, true):

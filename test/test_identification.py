@@ -1,4 +1,6 @@
-"""Synthetic truth: recordings of a known arm give it back, within the intervals that are stated, and never an impossible one."""
+"""Synthetic truth: recordings of a known arm give it back, within the intervals that are stated, and never an
+impossible one."""
+
 import re
 import warnings
 from dataclasses import replace
@@ -6,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-
 from identification_helpers import record, wrong_cad
+
 from twolink_dynamics import InputError, TwolinkWarning, load_urdf, newton_euler
 from twolink_dynamics.cli import main
 from twolink_dynamics.identification import FrictionTerms, Payload, base_parameters, identify, prepare, write_all
@@ -38,7 +40,7 @@ def true_base(result, truth, **extra):
     return result.base.K @ values
 
 
-# -- base parameters ------------------------------------------------------------------------------------------------------
+# -- base parameters -------------------------------------------------------------------------------------------------
 def test_base_parameters_of_the_shipped_arm_are_named(twolink):
     base = base_parameters(twolink)
     assert base.names == ("mx1 + m2 L1", "mz1", "I1 + m2 L1²", "mx2", "mz2", "I2")
@@ -46,7 +48,9 @@ def test_base_parameters_of_the_shipped_arm_are_named(twolink):
     assert {"m1", "my1", "Ixx2"} <= set(base.unseen)
     values = Model(twolink, FrictionTerms(False, False)).prior
     # hand: I1 = 0.0625 + 3/16, + 2 × 0.25
-    np.testing.assert_allclose(base.K @ values, [0.75 + 1.0, 0.0, 0.25 + 0.5, 0.4, 0.0, 0.32 / 3.0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        base.K @ values, [0.75 + 1.0, 0.0, 0.25 + 0.5, 0.4, 0.0, 0.32 / 3.0], rtol=1e-9, atol=1e-12
+    )
 
 
 def test_a_length_equal_to_a_number_is_not_mistaken(twolink):
@@ -88,8 +92,15 @@ def test_the_model_is_the_dynamics_with_friction(truth):
         expected = newton_euler.inverse_dynamics(coupled, q, qd, qdd) + truth.damping * qd + truth.coulomb * np.sign(qd)
         found = model.columns(q, qd, qdd) @ model.prior + model.known(q, qd, qdd)
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
-        assert np.abs(newton_euler.inverse_dynamics(coupled.with_joints(rotor_inertia=0.0), q, qd, qdd)
-                      + truth.damping * qd + truth.coulomb * np.sign(qd) - expected).max() > 0.01  # rotors matter here
+        assert (
+            np.abs(
+                newton_euler.inverse_dynamics(coupled.with_joints(rotor_inertia=0.0), q, qd, qdd)
+                + truth.damping * qd
+                + truth.coulomb * np.sign(qd)
+                - expected
+            ).max()
+            > 0.01
+        )  # rotors matter here
 
 
 def test_atan_friction_has_its_plateau_at_the_coulomb_torque():
@@ -98,18 +109,24 @@ def test_atan_friction_has_its_plateau_at_the_coulomb_torque():
         assert terms.sign(np.array([50.0]))[0] == pytest.approx(1.0, abs=2e-4)
         assert terms.sign(np.array([-0.3])) == -terms.sign(np.array([0.3]))
     # someone's cf·atan(100 v) is Fc = cf π/2 with scale 0.01
-    assert 0.16 * np.arctan(100 * 0.02) == pytest.approx(0.16 * np.pi / 2 * FrictionTerms(smoothing="atan", scale=0.01).sign(0.02))
+    assert 0.16 * np.arctan(100 * 0.02) == pytest.approx(
+        0.16 * np.pi / 2 * FrictionTerms(smoothing="atan", scale=0.01).sign(0.02)
+    )
 
 
-# -- truth --------------------------------------------------------------------------------------------------------------------
+# -- truth -----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def seeds(truth, cad):
     """Twelve recordings with noise, quantisation and a delay of 3 ms, each identified."""
-    return [identify(cad, record(truth, seed, duration=15.0, rate=400.0, delay=0.003, effort_noise=0.3), hz=8.0) for seed in range(12)]
+    return [
+        identify(cad, record(truth, seed, duration=15.0, rate=400.0, delay=0.003, effort_noise=0.3), hz=8.0)
+        for seed in range(12)
+    ]
 
 
 def test_truth_lies_in_the_stated_intervals(seeds, truth):
-    """95 % intervals of 10 parameters over 12 seeds: at least 88 % must cover (binomial 3 sigma below, for correlated ones)."""
+    """95 % intervals of 10 parameters over 12 seeds: at least 88 % must cover (binomial 3 sigma below, for correlated
+    ones)."""
     inside, z = [], []
     for result in seeds:
         true = true_base(result, truth)
@@ -130,7 +147,8 @@ def test_intervals_are_tight_and_the_delay_is_found(seeds, truth):
 
 
 def test_a_delay_ignored_would_show(truth, cad):
-    """Premise of the delay's estimation: without it the same data leave a larger residual and a wrong viscous friction."""
+    """Premise of the delay's estimation: without it the same data leave a larger residual and a wrong viscous
+    friction."""
     log = record(truth, 0, duration=15.0, rate=400.0, delay=0.02, effort_noise=0.1)
     ignored, found = identify(cad, log, hz=8.0, delay=0.0), identify(cad, log, hz=8.0)
     assert (ignored.fit.sigma > 2.0 * found.fit.sigma).all()
@@ -157,11 +175,14 @@ def test_the_prior_speaks_only_where_the_data_are_silent(truth, twolink):
         assert abs(a.physical - b.physical) < 0.5 * a.error, a.name
     silent = one.model.names.index("Ixx2")
     assert one.physical.share[silent] < 0.7 < one.physical.share[one.model.names.index("mx2")]
-    assert one.arm.links[1].mass < 0.9 * two.arm.links[1].mass  # m2 alone is never told: it leans to its CAD (1.4 and 3 kg)
+    assert (
+        one.arm.links[1].mass < 0.9 * two.arm.links[1].mass
+    )  # m2 alone is never told: it leans to its CAD (1.4 and 3 kg)
 
 
 def test_poor_excitation_is_said_and_nothing_negative_invented(truth, cad):
-    """The arm hardly moves and efforts are noisy: least squares may say anything, the physical arm stays one and the report says what is open."""
+    """The arm hardly moves and efforts are noisy: least squares may say anything, the physical arm stays one and the
+    report says what is open."""
     log = record(truth, 7, duration=10.0, rate=400.0, amplitude=(0.04, 0.02), effort_noise=3.0)
     result = identify(cad, log, hz=8.0)
     assert any(row.verdict == "not identifiable" for row in result.rows)
@@ -180,9 +201,15 @@ def good_errors(truth, cad):
 def test_huber_resists_what_plain_least_squares_does_not(truth, cad):
     def kicks(t, q, qd, qdd):
         return np.where((t % 2.0 < 0.1)[:, None], 40.0, 0.0)
+
     log = record(truth, 11, duration=15.0, rate=400.0, torque=kicks)
-    robust, plain = identify(cad, log, hz=8.0, delay=0.0), identify(cad, log, hz=8.0, delay=0.0, robust=False, weighted=False)
-    error = [np.abs((result.fit.beta - true_base(result, truth)) * result.fit.reach).max() for result in (robust, plain)]
+    robust, plain = (
+        identify(cad, log, hz=8.0, delay=0.0),
+        identify(cad, log, hz=8.0, delay=0.0, robust=False, weighted=False),
+    )
+    error = [
+        np.abs((result.fit.beta - true_base(result, truth)) * result.fit.reach).max() for result in (robust, plain)
+    ]
     assert error[0] < 0.25 * error[1]
     assert robust.fit.outliers > 0.01
 
@@ -191,9 +218,12 @@ def test_stribeck_offset_and_rotor_are_found(truth, cad):
     arm = truth.with_joints(gear_ratio=[50.0, -40.0], rotor_inertia=[0.0, 4e-5], rotor_coupling=True)
 
     def extra(t, q, qd, qdd):
-        return np.array([0.7, -0.3]) + np.array([0.6, 0.4]) * np.exp(-(qd / 0.2) ** 2) * np.sign(qd)
+        return np.array([0.7, -0.3]) + np.array([0.6, 0.4]) * np.exp(-((qd / 0.2) ** 2)) * np.sign(qd)
+
     log = record(arm, 13, duration=30.0, rate=400.0, torque=extra, effort_noise=0.05)
-    result = identify(cad.with_joints(gear_ratio=[50.0, -40.0]), log, hz=12.0, delay=0.0, rotor="coupled", offset=True, stribeck=True)
+    result = identify(
+        cad.with_joints(gear_ratio=[50.0, -40.0]), log, hz=12.0, delay=0.0, rotor="coupled", offset=True, stribeck=True
+    )
     assert result.model.friction.stribeck_velocity == 0.2
     found = {row.name: row for row in result.rows}
     for name, value in (("offset1", 0.7), ("offset2", -0.3), ("Fs1", 0.6), ("Fs2", 0.4), ("Ir2", 4e-5)):
@@ -213,7 +243,9 @@ def test_a_known_payload_is_taken_off(truth, cad):
 
 
 def test_fixed_parameters_stay(truth, cad):
-    result = identify(cad, record(truth, 19, duration=10.0, rate=400.0), hz=8.0, delay=0.0, fixed={"mz1": 0.0, "mz2": 0.0, "Fv2": 0.2})
+    result = identify(
+        cad, record(truth, 19, duration=10.0, rate=400.0), hz=8.0, delay=0.0, fixed={"mz1": 0.0, "mz2": 0.0, "Fv2": 0.2}
+    )
     values = dict(zip(result.model.names, result.physical.values))
     assert (values["mz1"], values["mz2"], values["Fv2"]) == (0.0, 0.0, 0.2)
     assert not {"mz1", "mz2", "Fv2"} & set(result.base.names)
@@ -221,7 +253,7 @@ def test_fixed_parameters_stay(truth, cad):
         identify(cad, record(truth, 19, duration=4.0), fixed=("m9",))
 
 
-# -- signals --------------------------------------------------------------------------------------------------------------------
+# -- signals ---------------------------------------------------------------------------------------------------------
 def test_filtering_has_no_phase_and_derivatives_are_right(truth):
     log = record(truth, 23, duration=12.0, rate=500.0, position_noise=0.0, position_quantum=0.0)
     clean = record(truth, 23, duration=12.0, rate=500.0, position_noise=0.0, position_quantum=0.0, velocities=True)
@@ -250,9 +282,14 @@ def test_pieces_are_filtered_apart(truth, cad):
     assert np.abs((whole.fit.beta - pieces.fit.beta) / whole.fit.standard_errors).max() < 1.5
 
 
-# -- out ------------------------------------------------------------------------------------------------------------------------
+# -- out -------------------------------------------------------------------------------------------------------------
 def test_urdf_yaml_and_report_hold_the_result(tmp_path, truth, cad):
-    result = identify(cad, record(truth, 37, duration=10.0, rate=400.0), validate=[record(truth, 38, duration=5.0, rate=400.0)], hz=8.0)
+    result = identify(
+        cad,
+        record(truth, 37, duration=10.0, rate=400.0),
+        validate=[record(truth, 38, duration=5.0, rate=400.0)],
+        hz=8.0,
+    )
     paths = write_all(result, tmp_path / "out", resource("urdf", "twolink.urdf").read_text())
     assert [path.name for path in paths] == ["report.html", "parameters.yaml", "identified.urdf"]
     again = load_urdf(tmp_path / "out" / "identified.urdf")
@@ -267,7 +304,12 @@ def test_urdf_yaml_and_report_hold_the_result(tmp_path, truth, cad):
     assert data["rank"] == len(result.rows) and data["base_parameters"][0]["verdict"] == "identified"
     assert data["links"][1]["mass_kg"] == pytest.approx(result.arm.links[1].mass)
     html = (tmp_path / "out" / "report.html").read_text()
-    assert html.count("<svg") == 2 * 2 * 3 and "not identifiable" in html and "Cross-validation" in html and "seed38 (validation)" in html
+    assert (
+        html.count("<svg") == 2 * 2 * 3
+        and "not identifiable" in html
+        and "Cross-validation" in html
+        and "seed38 (validation)" in html
+    )
     assert not re.search(r"(src|href)=|https?://|url\(", html)  # self-contained
 
 
@@ -291,31 +333,61 @@ def test_cross_validation_and_condition(seeds):
     assert seeds[0].poor_directions == [] or seeds[0].poor_directions[0][0] < 0.05
 
 
-# -- command ----------------------------------------------------------------------------------------------------------------------
+# -- command ---------------------------------------------------------------------------------------------------------
 def test_the_command_writes_and_tells(tmp_path, capsys, truth):
     from twolink_dynamics import Trajectory
+
     for seed, name in ((43, "a.csv"), (44, "b.csv")):
         log = record(truth, seed, duration=8.0, rate=300.0, velocities=True)
         Trajectory(log.t, log.q, log.qd, log.tau).to_csv(tmp_path / name, truth.joint_names)
-    status = main(["identify", str(tmp_path / "a.csv"), "--urdf", "twolink", "--validate", str(tmp_path / "b.csv"), "--filter-hz", "8",
-                   "--delay", "0", "--fix", "mz1=0", "--out", str(tmp_path / "out")])
+    status = main(
+        [
+            "identify",
+            str(tmp_path / "a.csv"),
+            "--urdf",
+            "twolink",
+            "--validate",
+            str(tmp_path / "b.csv"),
+            "--filter-hz",
+            "8",
+            "--delay",
+            "0",
+            "--fix",
+            "mz1=0",
+            "--out",
+            str(tmp_path / "out"),
+        ]
+    )
     out, err = capsys.readouterr()
     assert status == 0 and "I1 + m2 L1²" in out and "b.csv (validation), physical" in out and "reading" in err
     assert (tmp_path / "out" / "report.html").is_file()
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["nothing.csv"], "no log 'nothing.csv'"),
-    (["LOG", "--units", "position=furlong"], "unit 'furlong' is none of"),
-    (["LOG", "--fix", "m7"], "no parameter 'm7'"),
-    (["LOG", "--payload", "1,2"], "--payload '1,2' is not KG or KG,X,Y,Z"),
-    (["LOG", "--filter-hz", "900"], "filter of 900 Hz"),
-    (["LOG", "--delay", "soon"], "--delay: 'soon' is not a number"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["nothing.csv"], "no log 'nothing.csv'"),
+        (["LOG", "--units", "position=furlong"], "unit 'furlong' is none of"),
+        (["LOG", "--fix", "m7"], "no parameter 'm7'"),
+        (["LOG", "--payload", "1,2"], "--payload '1,2' is not KG or KG,X,Y,Z"),
+        (["LOG", "--filter-hz", "900"], "filter of 900 Hz"),
+        (["LOG", "--delay", "soon"], "--delay: 'soon' is not a number"),
+    ],
+)
 def test_bad_input_is_one_line(tmp_path, capsys, truth, arguments, message):
     from identification_helpers import write_csv
+
     path = write_csv(tmp_path / "log.csv", record(truth, 47, duration=3.0, rate=200.0, velocities=True))
-    status = main(["identify", *[str(path) if a == "LOG" else a for a in arguments], "--urdf", "twolink", "--out", str(tmp_path / "o")])
+    status = main(
+        [
+            "identify",
+            *[str(path) if a == "LOG" else a for a in arguments],
+            "--urdf",
+            "twolink",
+            "--out",
+            str(tmp_path / "o"),
+        ]
+    )
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("twolink: error")]
     assert status == 2 and len(errors) == 1 and message in errors[0]
 
@@ -326,6 +398,7 @@ def test_ctrl_c_keeps_what_there_is(truth, cad):
     def stop(text):
         if "seed53" in text:
             raise KeyboardInterrupt
+
     result = identify(cad, logs, hz=8.0, progress=stop)
     assert result.interrupted and len(result.signals) == 2
     assert "stopped by Ctrl-C: only 2 of 3 logs used" in result.remarks

@@ -1,8 +1,10 @@
-"""Other people's recordings, read in place: a double pendulum with quasi direct drives (see the folder's own notes on them).
+"""Other people's recordings, read in place: a double pendulum with quasi direct drives (see the folder's own notes on
+them).
 
-Fixed: 8 Hz zero-phase Butterworth of order 3. The metric is the RMS of filtered torque minus the torque predicted for the filtered
-motion, over both joints as the root of the sum of squares.
+Fixed: 8 Hz zero-phase Butterworth of order 3. The metric is the RMS of filtered torque minus the torque predicted for
+the filtered motion, over both joints as the root of the sum of squares.
 """
+
 import warnings
 
 import numpy as np
@@ -14,12 +16,20 @@ from twolink_dynamics.identification import FrictionTerms, identify, prepare, re
 from twolink_dynamics.identification.consistent import pseudo_inertia
 
 GEARS = dict(gear_ratio=[6.0, -6.0], rotor_inertia=6.07e-5)
-PLAIN = dict(hz=8.0, delay=0.0, rotor="coupled", weighted=False, robust=False, fixed=("my1", "my2"),
-             friction=FrictionTerms(smoothing="atan", scale=0.01))
+PLAIN = dict(
+    hz=8.0,
+    delay=0.0,
+    rotor="coupled",
+    weighted=False,
+    robust=False,
+    fixed=("my1", "my2"),
+    friction=FrictionTerms(smoothing="atan", scale=0.01),
+)
 
 
 def rig(field_cases, name):
-    """The URDF as published: its inertias are the pivot's, put at the centre of mass, so the prior is wrong by up to a factor of two."""
+    """The URDF as published: its inertias are the pivot's, put at the centre of mass, so the prior is wrong by up to a
+    factor of two."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TwolinkWarning)
         return load_urdf(field_cases / "urdf" / name).with_joints(**GEARS)
@@ -58,7 +68,8 @@ def fitted(c1, train):
 
 
 def test_the_metric_is_that_of_the_notes(field_cases, c1, poor):
-    """Published parameters on this recording: 0.239 N m. Theirs: inertia about the pivot, cf·atan(100 v), one rotor inertia."""
+    """Published parameters on this recording: 0.239 N m. Theirs: inertia about the pivot, cf·atan(100 v), one rotor
+    inertia."""
     path = field_cases / "data" / "dfki" / "params" / "design_C.1_model_1.0.yml"
     p = yaml.safe_load(path.read_text())
     s = prepare(poor, 8.0)
@@ -67,10 +78,20 @@ def test_the_metric_is_that_of_the_notes(field_cases, c1, poor):
     m11 = p["I1"] + p["I2"] + p["m2"] * p["l1"] ** 2 + 2 * h * np.cos(q2) + (k**2 + 1) * p["Ir"]
     m12, m22 = p["I2"] + h * np.cos(q2) - k * p["Ir"], p["I2"] + k**2 * p["Ir"]
     gravity2 = p["m2"] * p["r2"] * g * np.sin(q1 + q2)
-    friction = np.stack([p["b1"] * v1 + p["cf1"] * np.arctan(100 * v1), p["b2"] * v2 + p["cf2"] * np.arctan(100 * v2)], axis=-1)
-    tau = friction + np.stack([m11 * a1 + m12 * a2 - h * np.sin(q2) * (2 * v1 * v2 + v2**2) + gravity2
-                               + (p["m1"] * p["r1"] + p["m2"] * p["l1"]) * g * np.sin(q1),
-                               m12 * a1 + m22 * a2 + h * np.sin(q2) * v1**2 + gravity2], axis=-1)
+    friction = np.stack(
+        [p["b1"] * v1 + p["cf1"] * np.arctan(100 * v1), p["b2"] * v2 + p["cf2"] * np.arctan(100 * v2)], axis=-1
+    )
+    tau = friction + np.stack(
+        [
+            m11 * a1
+            + m12 * a2
+            - h * np.sin(q2) * (2 * v1 * v2 + v2**2)
+            + gravity2
+            + (p["m1"] * p["r1"] + p["m2"] * p["l1"]) * g * np.sin(q1),
+            m12 * a1 + m22 * a2 + h * np.sin(q2) * v1**2 + gravity2,
+        ],
+        axis=-1,
+    )
     error = (s.tau - tau)[s.settled]
     assert np.sqrt((error**2).mean(0).sum()) == pytest.approx(0.239, abs=0.003)
 
@@ -88,12 +109,17 @@ def test_the_physical_arm_carries_over_to_another_recording(fitted, poor):
 def test_the_physical_arm_is_one(fitted):
     for link in fitted.arm.links:
         assert np.linalg.eigvalsh(pseudo_inertia(link.parameters))[0] > 0.0
-    assert (fitted.arm.damping >= 0.0).all() and (fitted.arm.coulomb > 0.05).all() and (fitted.arm.rotor_inertia >= 0.0).all()
+    assert (
+        (fitted.arm.damping >= 0.0).all()
+        and (fitted.arm.coulomb > 0.05).all()
+        and (fitted.arm.rotor_inertia >= 0.0).all()
+    )
     assert fitted.condition < 30.0
 
 
 def test_traps_of_this_rig(fitted):
-    """The inertia comes out about half of what the URDF says; the Coulomb torque is cf·π/2; the rotor couples with a minus sign."""
+    """The inertia comes out about half of what the URDF says; the Coulomb torque is cf·π/2; the rotor couples with a
+    minus sign."""
     rows = {row.name: row for row in fitted.rows}
     assert rows["I2"].physical == pytest.approx(0.0508, rel=0.08)  # their own pivot inertia; the URDF's is 0.0918
     assert rows["Fc1"].physical == pytest.approx(0.16 * np.pi / 2, rel=0.1)
@@ -111,7 +137,8 @@ def test_a0_within_15_percent_of_plain_least_squares(field_cases, a0):
 
 
 def test_the_poor_recording_alone_is_not_believed(c1, poor, train):
-    """Plain least squares makes friction negative and nearly all inertia vanish; here these are named, and nothing negative comes out."""
+    """Plain least squares makes friction negative and nearly all inertia vanish; here these are named, and nothing
+    negative comes out."""
     plain = identify(c1, poor, **PLAIN)
     beta = dict(zip(plain.base.names, plain.fit.beta))
     assert beta["Fv1"] < 0.0 > beta["Fc1"] and beta["I1 + m2 L1² + Ir1 gr1²"] < 0.1 * 0.05

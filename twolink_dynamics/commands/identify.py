@@ -1,4 +1,5 @@
 """`twolink identify`: recordings and a URDF in; a physical arm with error bars, a report and a URDF out."""
+
 from __future__ import annotations
 
 import sys
@@ -11,53 +12,103 @@ HELP = "find the arm's masses, inertias and friction from recordings"
 
 def add_arguments(parser):
     parser.add_argument("logs", nargs="+", metavar="LOG", help="CSV file, or rosbag2 (folder, .mcap, .db3)")
-    parser.add_argument("--urdf", required=True, metavar="FILE", help="the arm's geometry and prior (path or shipped name)")
+    parser.add_argument(
+        "--urdf", required=True, metavar="FILE", help="the arm's geometry and prior (path or shipped name)"
+    )
     parser.add_argument("--tip", metavar="LINK", help="the link that is the tip (default: the only leaf)")
-    parser.add_argument("--gravity", nargs=3, type=float, default=(0.0, 0.0, -9.81), metavar=("X", "Y", "Z"),
-                        help="gravity in the root frame [m/s²] (default 0 0 -9.81)")
-    parser.add_argument("--validate", action="append", default=[], metavar="LOG", help="judge on this log too; not fitted")
-    parser.add_argument("--out", default="identified", metavar="DIR", help="folder for URDF, YAML and report (default identified)")
+    parser.add_argument(
+        "--gravity",
+        nargs=3,
+        type=float,
+        default=(0.0, 0.0, -9.81),
+        metavar=("X", "Y", "Z"),
+        help="gravity in the root frame [m/s²] (default 0 0 -9.81)",
+    )
+    parser.add_argument(
+        "--validate", action="append", default=[], metavar="LOG", help="judge on this log too; not fitted"
+    )
+    parser.add_argument(
+        "--out", default="identified", metavar="DIR", help="folder for URDF, YAML and report (default identified)"
+    )
     signals = parser.add_argument_group("signals")
-    signals.add_argument("--filter-hz", type=float, metavar="HZ", help="zero-phase Butterworth cut-off (default: from the spectrum)")
-    signals.add_argument("--filter-order", type=int, default=3, metavar="N", help="its order (default 3, applied both ways)")
-    signals.add_argument("--velocity", choices=("position", "measured"), default="position",
-                         help="differentiate positions, or use the velocity columns")
-    signals.add_argument("--delay", default="auto", metavar="S", help="seconds by which positions lag efforts (default auto: estimated)")
+    signals.add_argument(
+        "--filter-hz", type=float, metavar="HZ", help="zero-phase Butterworth cut-off (default: from the spectrum)"
+    )
+    signals.add_argument(
+        "--filter-order", type=int, default=3, metavar="N", help="its order (default 3, applied both ways)"
+    )
+    signals.add_argument(
+        "--velocity",
+        choices=("position", "measured"),
+        default="position",
+        help="differentiate positions, or use the velocity columns",
+    )
+    signals.add_argument(
+        "--delay", default="auto", metavar="S", help="seconds by which positions lag efforts (default auto: estimated)"
+    )
     model = parser.add_argument_group("model")
-    model.add_argument("--rotor", choices=("none", "diagonal", "coupled"), default="none", help="fit rotor inertias (default none)")
+    model.add_argument(
+        "--rotor", choices=("none", "diagonal", "coupled"), default="none", help="fit rotor inertias (default none)"
+    )
     model.add_argument("--gear-ratio", metavar="R,...", help="signed gear ratios, one or one per joint")
-    model.add_argument("--rotor-inertia", metavar="I,...", help="rotor inertias [kg m²], motor side: prior, or known without --rotor")
+    model.add_argument(
+        "--rotor-inertia", metavar="I,...", help="rotor inertias [kg m²], motor side: prior, or known without --rotor"
+    )
     model.add_argument("--no-friction", action="store_true", help="fit no friction")
     model.add_argument("--stribeck", action="store_true", help="fit a Stribeck term too, its velocity searched")
-    model.add_argument("--smooth", metavar="KIND[:SCALE]", default="tanh:0.005",
-                       help="sign of the velocity: sign, tanh:SCALE or atan:SCALE [rad/s] (default tanh:0.005)")
+    model.add_argument(
+        "--smooth",
+        metavar="KIND[:SCALE]",
+        default="tanh:0.005",
+        help="sign of the velocity: sign, tanh:SCALE or atan:SCALE [rad/s] (default tanh:0.005)",
+    )
     model.add_argument("--offset", action="store_true", help="fit a constant effort per joint")
-    model.add_argument("--fix", action="append", default=[], metavar="NAME[=VALUE]", help="hold a parameter, e.g. my1=0 or Ir2")
-    model.add_argument("--payload", metavar="KG[,X,Y,Z]", help="known body on the tip while recording: mass and its centre [m]")
+    model.add_argument(
+        "--fix", action="append", default=[], metavar="NAME[=VALUE]", help="hold a parameter, e.g. my1=0 or Ir2"
+    )
+    model.add_argument(
+        "--payload", metavar="KG[,X,Y,Z]", help="known body on the tip while recording: mass and its centre [m]"
+    )
     model.add_argument("--plain", action="store_true", help="neither joint weighting nor Huber's function")
-    model.add_argument("--prior-weight", type=float, default=0.1, metavar="W", help="of the URDF's bodies (default 0.1)")
+    model.add_argument(
+        "--prior-weight", type=float, default=0.1, metavar="W", help="of the URDF's bodies (default 0.1)"
+    )
     files = parser.add_argument_group("reading the logs")
     files.add_argument("--joints", metavar="NAME,...", help="joints behind pos1, pos2, ... (default: the URDF's order)")
-    files.add_argument("--columns", action="append", default=[], metavar="QUANTITY=NAME,...",
-                       help="columns of time, position, velocity or effort, in the URDF's joint order")
-    files.add_argument("--units", action="append", default=[], metavar="QUANTITY=UNIT",
-                       help="e.g. time=ms position=deg velocity=deg/s effort=Nmm")
+    files.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="QUANTITY=NAME,...",
+        help="columns of time, position, velocity or effort, in the URDF's joint order",
+    )
+    files.add_argument(
+        "--units",
+        action="append",
+        default=[],
+        metavar="QUANTITY=UNIT",
+        help="e.g. time=ms position=deg velocity=deg/s effort=Nmm",
+    )
     files.add_argument("--effort", choices=("measured", "commanded"), default="measured", help="which efforts to use")
     files.add_argument("--effort-side", choices=("joint", "motor"), default="joint", help="motor: times the gear ratio")
     files.add_argument("--effort-sign", metavar="S,...", help="+1 or -1 per joint")
     files.add_argument("--position-sign", metavar="S,...", help="+1 or -1 per joint")
     files.add_argument("--position-offset", metavar="Q,...", help="added to the positions [rad or m]")
     files.add_argument("--state-topic", default="joint_states", help="of a bag (default joint_states)")
-    files.add_argument("--command-topic", default="effort_controller/commands", help="of a bag, with --effort commanded")
+    files.add_argument(
+        "--command-topic", default="effort_controller/commands", help="of a bag, with --effort commanded"
+    )
     files.add_argument("--no-check", action="store_true", help="do not compare the logs with the arm")
 
 
 def run(args):
     """0: written; 130: stopped by Ctrl-C, what there was is written."""
     import yaml  # noqa: F401  said early, not after the fit
+
     from ..identification import FrictionTerms, Payload, identify, read_log, write_all
     from ..resources import find_urdf
     from ..urdf import load_urdf
+
     path = find_urdf(args.urdf)
     arm = load_urdf(path, tip=args.tip, gravity=args.gravity)
     if args.gear_ratio:
@@ -66,7 +117,9 @@ def run(args):
         arm = arm.with_joints(rotor_inertia=_numbers(args.rotor_inertia, "--rotor-inertia", arm.n))
     fmt = _format(args, arm)
     kind, _, scale = args.smooth.partition(":")
-    friction = FrictionTerms(not args.no_friction, not args.no_friction, None, kind, _number(scale or "0.005", "--smooth"))
+    friction = FrictionTerms(
+        not args.no_friction, not args.no_friction, None, kind, _number(scale or "0.005", "--smooth")
+    )
     payload = None
     if args.payload:
         numbers = [_number(text, "--payload") for text in args.payload.split(",")]
@@ -83,9 +136,25 @@ def run(args):
         for name in names:
             tell(f"reading {name}")
             into.append(read_log(name, arm, fmt, check=not args.no_check))
-    result = identify(arm, logs, validate=checks, hz=args.filter_hz, order=args.filter_order, velocity=args.velocity, friction=friction,
-                      stribeck=args.stribeck, rotor=args.rotor, offset=args.offset, fixed=_fixed(args.fix), payload=payload, delay=delay,
-                      weighted=not args.plain, robust=not args.plain, prior_weight=args.prior_weight, progress=tell)
+    result = identify(
+        arm,
+        logs,
+        validate=checks,
+        hz=args.filter_hz,
+        order=args.filter_order,
+        velocity=args.velocity,
+        friction=friction,
+        stribeck=args.stribeck,
+        rotor=args.rotor,
+        offset=args.offset,
+        fixed=_fixed(args.fix),
+        payload=payload,
+        delay=delay,
+        weighted=not args.plain,
+        robust=not args.plain,
+        prior_weight=args.prior_weight,
+        progress=tell,
+    )
     tell("writing")
     paths = write_all(result, args.out, Path(path).read_text(encoding="utf-8", errors="replace"))
     for line in summary(result):
@@ -97,12 +166,16 @@ def run(args):
 def summary(result):
     """Lines of text: parameters with verdicts, errors, remarks."""
     delay, error = result.delay
-    yield (f"{result.arm.name}: {len(result.base.names)} base parameters of {int((~result.model.fixed).sum())}, condition "
-           f"{result.condition:.3g}, filter {result.hz_reason}, positions lag by {1e3 * delay:.2g} ± {1e3 * error:.2g} ms")
+    yield (
+        f"{result.arm.name}: {len(result.base.names)} base parameters of {int((~result.model.fixed).sum())}, condition "
+        f"{result.condition:.3g}, filter {result.hz_reason}, positions lag by {1e3 * delay:.2g} ± {1e3 * error:.2g} ms"
+    )
     width = max(len(row.name) for row in result.rows)
     for row in result.rows:
-        yield (f"  {row.name:{width}s} {row.value:11.5g} ± {row.error:<8.2g} physical {row.physical:11.5g} {row.unit:10s} "
-               f"{row.verdict} ({row.why})")
+        yield (
+            f"  {row.name:{width}s} {row.value:11.5g} ± {row.error:<8.2g} physical {row.physical:11.5g} {row.unit:10s} "
+            f"{row.verdict} ({row.why})"
+        )
     unknown = [row.name for row in result.rows if row.verdict == "not identifiable"]
     if unknown:
         yield f"not identifiable from these logs: {'; '.join(unknown)}"
@@ -113,8 +186,10 @@ def summary(result):
             physical = result.rms(signals)
             plain = result.rms(signals, "least_squares")
             given = result.rms(signals, "cad")
-            yield (f"RMS torque error on {signals.name} ({role}), physical {_listed(physical)} (total "
-                   f"{(physical**2).sum() ** 0.5:.4g}), least squares {_listed(plain)}, URDF given {_listed(given)} N m")
+            yield (
+                f"RMS torque error on {signals.name} ({role}), physical {_listed(physical)} (total "
+                f"{(physical**2).sum() ** 0.5:.4g}), least squares {_listed(plain)}, URDF given {_listed(given)} N m"
+            )
     for remark in result.remarks:
         yield f"remark: {remark}"
 
@@ -140,7 +215,7 @@ def _numbers(text, option, n):
 def _pairs(texts, option):
     pairs = {}
     for text in texts:
-        for part in (text.split() if option == "--units" else [text]):
+        for part in text.split() if option == "--units" else [text]:
             name, equals, value = part.partition("=")
             if not equals or not value:
                 raise InputError(f"{option} '{part}' is not QUANTITY=VALUE")
@@ -158,10 +233,23 @@ def _fixed(texts):
 
 def _format(args, arm):
     from ..identification import LogFormat
-    columns = {quantity: tuple(name.strip() for name in names.split(","))
-               for quantity, names in _pairs(args.columns, "--columns").items()}
-    signs = {name: _numbers(value, "--" + name.replace("_", "-"), arm.n)
-             for name in ("effort_sign", "position_sign", "position_offset") if (value := getattr(args, name))}
-    return LogFormat(columns=columns, joints=tuple(args.joints.split(",")) if args.joints else (), units=_pairs(args.units, "--units"),
-                     effort=args.effort, effort_side=args.effort_side, state_topic=args.state_topic,
-                     command_topic=args.command_topic, **signs)
+
+    columns = {
+        quantity: tuple(name.strip() for name in names.split(","))
+        for quantity, names in _pairs(args.columns, "--columns").items()
+    }
+    signs = {
+        name: _numbers(value, "--" + name.replace("_", "-"), arm.n)
+        for name in ("effort_sign", "position_sign", "position_offset")
+        if (value := getattr(args, name))
+    }
+    return LogFormat(
+        columns=columns,
+        joints=tuple(args.joints.split(",")) if args.joints else (),
+        units=_pairs(args.units, "--units"),
+        effort=args.effort,
+        effort_side=args.effort_side,
+        state_topic=args.state_topic,
+        command_topic=args.command_topic,
+        **signs,
+    )

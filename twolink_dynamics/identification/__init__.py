@@ -1,4 +1,5 @@
 """Know the arm: from recordings to a physically consistent model with error bars, and the motion to record."""
+
 from .base_parameters import BaseParameters, base_parameters
 from .excitation import Excitation, optimise_excitation
 from .identify import Payload, identify
@@ -8,5 +9,19 @@ from .report import write_all
 from .result import Identification
 from .signals import bandwidth, prepare
 
-__all__ = ["BaseParameters", "Excitation", "FrictionTerms", "Identification", "Log", "LogFormat", "Payload", "bandwidth", "base_parameters",
-           "identify", "optimise_excitation", "prepare", "read_log", "write_all"]
+__all__ = [
+    "BaseParameters",
+    "Excitation",
+    "FrictionTerms",
+    "Identification",
+    "Log",
+    "LogFormat",
+    "Payload",
+    "bandwidth",
+    "base_parameters",
+    "identify",
+    "optimise_excitation",
+    "prepare",
+    "read_log",
+    "write_all",
+]

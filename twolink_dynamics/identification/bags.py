@@ -1,4 +1,5 @@
 """Recordings in rosbag2 (mcap or sqlite3): joint states, and commanded efforts if asked for. Needs `rosbags`."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -28,8 +29,10 @@ def read_bag(path, arm, fmt):
             raise
         raise InputError(f"cannot read bag '{path}': {' '.join(str(error).split())[:200]}") from None
     t, q, qd, tau, rows, received = _states(states, arm, path.name, fmt.state_topic, need_effort=commands is None)
-    sources = {quantity: tuple(f"{fmt.state_topic}/{joint}/{quantity}" for joint in arm.joint_names)
-               for quantity in ("position", "velocity", "effort")}
+    sources = {
+        quantity: tuple(f"{fmt.state_topic}/{joint}/{quantity}" for joint in arm.joint_names)
+        for quantity in ("position", "velocity", "effort")
+    }
     sources["time"] = (f"{fmt.state_topic}/header/stamp",)
     if commands is not None:
         tau = _held(commands, arm, fmt, received, path.name)
@@ -41,14 +44,18 @@ def _messages(reader, path, topic, kind):
     """[(time received [s], message)] of the one topic whose name ends so."""
     wanted = topic.strip("/")
     there = sorted({connection.topic for connection in reader.connections if connection.msgtype == kind})
-    named = [name for name in there if name.strip("/") == wanted] or [name for name in there if name.endswith("/" + wanted)]
+    named = [name for name in there if name.strip("/") == wanted] or [
+        name for name in there if name.endswith("/" + wanted)
+    ]
     if not named:
         raise InputError(f"{path.name}: no topic '{topic}' of type {kind}; of this type there are {choices(there)}")
     if len(named) > 1:
         raise InputError(f"{path.name}: several topics end in '{topic}', name one: {choices(named)}")
     connections = [connection for connection in reader.connections if connection.topic == named[0]]
-    return [(stamp * 1e-9, reader.deserialize(raw, connection.msgtype))
-            for connection, stamp, raw in reader.messages(connections=connections)]
+    return [
+        (stamp * 1e-9, reader.deserialize(raw, connection.msgtype))
+        for connection, stamp, raw in reader.messages(connections=connections)
+    ]
 
 
 def _states(messages, arm, name, topic, need_effort):
@@ -63,7 +70,9 @@ def _states(messages, arm, name, topic, need_effort):
         order = [names.index(joint) for joint in arm.joint_names]
         for label, values in (("position", message.position), ("effort", message.effort)):
             if (label == "position" or need_effort) and len(values) != len(names):
-                raise InputError(f"{name}: topic '{topic}', message {row}: {len(values)} {label} values for {len(names)} joints")
+                raise InputError(
+                    f"{name}: topic '{topic}', message {row}: {len(values)} {label} values for {len(names)} joints"
+                )
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
         t.append(stamp if stamp > 0.0 else received)
         q.append(np.asarray(message.position, float)[order])
@@ -86,6 +95,8 @@ def _held(commands, arm, fmt, received, name):
     values = np.zeros((len(commands) + 1, arm.n))
     for row, (_, message) in enumerate(commands, 1):
         if len(message.data) != arm.n:
-            raise InputError(f"{name}: topic '{fmt.command_topic}', message {row}: {len(message.data)} values for {arm.n} joints")
+            raise InputError(
+                f"{name}: topic '{fmt.command_topic}', message {row}: {len(message.data)} values for {arm.n} joints"
+            )
         values[row] = np.asarray(message.data, float)[place]
     return values[np.searchsorted([stamp for stamp, _ in commands], received, side="right")]

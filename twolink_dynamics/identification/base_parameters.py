@@ -1,10 +1,11 @@
 """The combinations of parameters that motion and torque can tell at all, found numerically and named.
 
-Columns of the regressor at random states are taken in order, links from the root outwards and each mass last; one that depends
-on those before it is regrouped into them: β = K π, Y π = Y_b β (Gautier & Khalil 1990; numerical: Gautier 1991). The
-coefficients are then recognised as products of the arm's lengths and gear ratios, on this arm and on a perturbed copy, so that
-"I1 + m2 L1²" is never an accident of the numbers.
+Columns of the regressor at random states are taken in order, links from the root outwards and each mass last; one that
+depends on those before it is regrouped into them: β = K π, Y π = Y_b β (Gautier & Khalil 1990; numerical: Gautier
+1991). The coefficients are then recognised as products of the arm's lengths and gear ratios, on this arm and on a
+perturbed copy, so that "I1 + m2 L1²" is never an accident of the numbers.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -35,8 +36,9 @@ class BaseParameters:
     symbols: dict
 
 
-def base_parameters(arm, friction=FrictionTerms(viscous=False, coulomb=False), rotor="none", offset=False, fixed=()):
+def base_parameters(arm, friction=None, rotor="none", offset=False, fixed=()):
     """The BaseParameters of an arm (or of a `Model`); by default of its inertial parameters alone."""
+    friction = friction or FrictionTerms(viscous=False, coulomb=False)
     model = arm if isinstance(arm, Model) else Model(arm, friction, rotor, offset, fixed)
     arm = model.arm
     W = _random_regressor(model, arm)
@@ -47,7 +49,9 @@ def base_parameters(arm, friction=FrictionTerms(viscous=False, coulomb=False), r
     twin = Model(other, model.friction, model.rotor, model.offset, tuple(np.array(model.names)[model.fixed]))
     K_twin = _regrouped(_random_regressor(twin, other), independent, twin)
     short = _short_names(model, K)
-    names = tuple(_name(model, short, K[b], K_twin[b], column, symbols, other_symbols) for b, column in enumerate(independent))
+    names = tuple(
+        _name(model, short, K[b], K_twin[b], column, symbols, other_symbols) for b, column in enumerate(independent)
+    )
     units = tuple(model.parameters[column].unit for column in independent)
     seen = np.abs(K).max(axis=0) > 0.0
     unseen = tuple(model.names[k] for k in range(len(model.names)) if not seen[k] and not model.fixed[k])
@@ -96,7 +100,7 @@ def _regrouped(W, independent, model):
     return K
 
 
-# -- names ---------------------------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------------------------
 def _perturbed(arm):
     """(copy with other lengths and gear ratios, symbols of the arm, symbols of the copy)."""
     joints, here, there = [], {}, {}
@@ -128,7 +132,7 @@ def _candidates(here, there):
     for a, b in combinations_with_replacement(labels, 2):
         found.append((f"{a}²" if a == b else f"{a} {b}", here[a] * here[b], there[a] * there[b]))
     squares = [(f"{a}²", here[a] ** 2, there[a] ** 2) for a in labels]
-    found += [(f"({x[0]} + {y[0]})", x[1] + y[1], x[2] + y[2]) for i, x in enumerate(squares) for y in squares[i + 1:]]
+    found += [(f"({x[0]} + {y[0]})", x[1] + y[1], x[2] + y[2]) for i, x in enumerate(squares) for y in squares[i + 1 :]]
     return [(text, a, b) for text, a, b in found] + [(f"2 {text}".strip(), 2.0 * a, 2.0 * b) for text, a, b in found]
 
 
@@ -143,17 +147,25 @@ def _short_names(model, K):
 
 
 def _name(model, short, row, twin, own, symbols, other_symbols):
-    """"I1 + (m2 + m3) L1²": the column's own name, then what is regrouped into it, by common factor."""
+    """ "I1 + (m2 + m3) L1²": the column's own name, then what is regrouped into it, by common factor."""
     candidates = _candidates(symbols, other_symbols)
     groups = {}
     for k in np.flatnonzero(row):
         if k == own:
             continue
-        factor = next((text for text, a, b in candidates if _same(row[k], a) and _same(twin[k], b)), f"{abs(row[k]):.5g}")
+        factor = next(
+            (text for text, a, b in candidates if _same(row[k], a) and _same(twin[k], b)), f"{abs(row[k]):.5g}"
+        )
         groups.setdefault(("-" if row[k] < 0 else "+", factor), []).append(short[model.names[k]])
     terms = [short[model.names[own]]]
     for (sign, factor), members in groups.items():
-        text = members[0] if len(members) == 1 else f"({' + '.join(members)})" if factor or sign == "-" else " + ".join(members)
+        text = (
+            members[0]
+            if len(members) == 1
+            else f"({' + '.join(members)})"
+            if factor or sign == "-"
+            else " + ".join(members)
+        )
         if factor:
             text = f"{factor} {text}" if factor[0].isdigit() else f"{text} {factor}"
         terms.append(f"{sign} {text}")

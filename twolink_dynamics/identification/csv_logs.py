@@ -1,4 +1,5 @@
 """Recordings in CSV: columns found by name, bad cells named by column and row."""
+
 from __future__ import annotations
 
 import csv
@@ -42,7 +43,9 @@ def read_csv(path, arm, fmt):
     place = {index: k for k, index in enumerate(used)}
     pick = {quantity: table[:, [place[i] for i in indices]] for quantity, indices in chosen.items()}
     sources = {quantity: tuple(names[i] for i in indices) for quantity, indices in chosen.items()}
-    return make_log(path.name, arm, fmt, pick["time"][:, 0], pick["position"], pick.get("velocity"), pick["effort"], sources)
+    return make_log(
+        path.name, arm, fmt, pick["time"][:, 0], pick["position"], pick.get("velocity"), pick["effort"], sources
+    )
 
 
 def _header(file):
@@ -69,12 +72,17 @@ def _columns(name, names, arm, fmt):
             raise InputError(f"{name}: no column '{column}'; there are {choices(names)}")
         return names.index(column)
 
-    stated = {quantity: (columns,) if isinstance(columns, str) else tuple(columns) for quantity, columns in fmt.columns.items()}
+    stated = {
+        quantity: (columns,) if isinstance(columns, str) else tuple(columns)
+        for quantity, columns in fmt.columns.items()
+    }
     for quantity, columns in stated.items():
         count = 1 if quantity == "time" else arm.n
         if quantity not in ("time", *STEMS) or len(columns) != count:
-            raise InputError(f"columns: '{quantity}' with {len(columns)} name(s); time takes 1, position, velocity and effort "
-                             f"{arm.n} each, in the order {', '.join(arm.joint_names)}")
+            raise InputError(
+                f"columns: '{quantity}' with {len(columns)} name(s); time takes 1, position, velocity and effort "
+                f"{arm.n} each, in the order {', '.join(arm.joint_names)}"
+            )
     chosen = {quantity: [index(column) for column in columns] for quantity, columns in stated.items()}
     if "time" not in chosen:
         found = [lower[label] for label in TIME_NAMES if label in lower]
@@ -92,7 +100,10 @@ def _columns(name, names, arm, fmt):
         found = next((columns for stem in stems if (columns := _by_stem(lower, stem, arm, numbers))), None)
         if found is None and quantity != "velocity":
             wanted = [f"{stem}1" for stem in stems] + [f"{arm.joint_names[0]}/{quantity}"]
-            raise InputError(f"{name}: no {quantity} columns for {arm.n} joints; looked for {choices(wanted)} … among {choices(names)}")
+            raise InputError(
+                f"{name}: no {quantity} columns for {arm.n} joints; looked for {choices(wanted)} … among "
+                f"{choices(names)}"
+            )
         if found is not None:
             chosen[quantity] = found
     return chosen
@@ -103,8 +114,19 @@ def _by_stem(lower, stem, arm, numbers):
     found = []
     for joint in arm.joint_names:
         k, j = numbers[joint], joint.lower()
-        forms = (f"{stem}{k}", f"{stem}_{k}", f"{stem}[{k - 1}]", f"{stem}_{j}", f"{stem}.{j}", f"{stem}/{j}", f"{j}_{stem}",
-                 f"{j}.{stem}", f"{j}/{stem}", f"/joint_states/{j}/{stem}", f"joint_states/{j}/{stem}")
+        forms = (
+            f"{stem}{k}",
+            f"{stem}_{k}",
+            f"{stem}[{k - 1}]",
+            f"{stem}_{j}",
+            f"{stem}.{j}",
+            f"{stem}/{j}",
+            f"{j}_{stem}",
+            f"{j}.{stem}",
+            f"{j}/{stem}",
+            f"/joint_states/{j}/{stem}",
+            f"joint_states/{j}/{stem}",
+        )
         match = next((lower[form] for form in forms if form in lower), None)
         if match is None:
             return None
@@ -122,9 +144,15 @@ def _stated_units(name, labels, chosen, fmt):
             found = UNIT.search(labels[i])
             written = found.group(1).lower() if found else ""
             written = alias.get(written, written)
-            if written and written != expected.lower() and not (written in ("m", "m/s", "n") and quantity not in fmt.units):
-                raise InputError(f"{name}: column '{labels[i]}' says {found.group(1)}, but {quantity} is read as {expected}; "
-                                 f"state units {quantity}={found.group(1)} if that is right")
+            if (
+                written
+                and written != expected.lower()
+                and not (written in ("m", "m/s", "n") and quantity not in fmt.units)
+            ):
+                raise InputError(
+                    f"{name}: column '{labels[i]}' says {found.group(1)}, but {quantity} is read as {expected}; "
+                    f"state units {quantity}={found.group(1)} if that is right"
+                )
 
 
 def _numbers(path, skip, delimiter, used, names):
@@ -144,9 +172,13 @@ def _numbers(path, skip, delimiter, used, names):
             row += 1
             for i in used:
                 if i >= len(cells):
-                    raise InputError(f"{path.name}: column '{names[i]}', row {row}: missing, the row has {len(cells)} of "
-                                     f"{len(names)} cells")
+                    raise InputError(
+                        f"{path.name}: column '{names[i]}', row {row}: missing, the row has {len(cells)} of "
+                        f"{len(names)} cells"
+                    )
                 if not _is_number(cells[i]):
                     hint = " (a decimal comma?)" if re.fullmatch(r"\s*-?\d+,\d+\s*", cells[i]) else ""
-                    raise InputError(f"{path.name}: column '{names[i]}', row {row}: '{cells[i].strip()}' is not a number{hint}")
+                    raise InputError(
+                        f"{path.name}: column '{names[i]}', row {row}: '{cells[i].strip()}' is not a number{hint}"
+                    )
     raise InputError(f"{path.name}: the numbers cannot be read")

@@ -2,9 +2,10 @@
 
     q_i(t) = c_i + Σ_k [a_ik sin(k ω t) − b_ik cos(k ω t)] / (k ω)
 
-(Swevers et al. 1997). Periodic, so it can be averaged over periods; and at rest at the ends of each period, since the coefficients are
-kept in the null space of q̇(0) = Σ a_ik = 0 and q̈(0) = Σ k b_ik = 0.
+(Swevers et al. 1997). Periodic, so it can be averaged over periods; and at rest at the ends of each period, since the
+coefficients are kept in the null space of q̇(0) = Σ a_ik = 0 and q̈(0) = Σ k b_ik = 0.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ MARGIN = 0.95  # of every limit is used
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A periodic motion. names; period [s]; centre (n,); a, b (n, K) [rad/s]; condition of the scaled base regressor; interrupted.
+    """A periodic motion. names; period [s]; centre (n,); a, b (n, K) [rad/s]; condition of the scaled base regressor;
+    interrupted.
 
-    `limits` {"position": …, "velocity": …, "acceleration": …, "effort": …}: the largest share of each limit that is used, (n,) each."""
+    `limits` {"position": …, "velocity": …, "acceleration": …, "effort": …}: the largest share of each limit that is
+    used, (n,) each."""
 
     names: tuple
     period: float
@@ -41,7 +44,8 @@ class Excitation:
         return _series(self.centre, self.a, self.b, self.period, np.asarray(t, float))
 
     def points(self, periods=1, rate=50.0, lead=3.0):
-        """(t (N,), q, qd, qdd) to be played: `lead` seconds from wherever the arm is to the start, then `periods` periods."""
+        """(t (N,), q, qd, qdd) to be played: `lead` seconds from wherever the arm is to the start, then `periods`
+        periods."""
         t = np.arange(int(round(periods * self.period * rate)) + 1) / rate
         q, qd, qdd = self.sample(t)
         for values in (qd, qdd):  # the last point is one of rest, to rounding
@@ -57,21 +61,36 @@ def _series(centre, a, b, period, t):
     return q, cosine @ a.T + sine @ b.T, -sine @ (a * w).T + cosine @ (b * w).T
 
 
-def optimise_excitation(arm, *, period=10.0, harmonics=5, lower=None, upper=None, velocity=None, acceleration=None, effort=None,
-                        friction=FrictionTerms(), rotor="none", seed=0, iterations=300, progress=None):
+def optimise_excitation(
+    arm,
+    *,
+    period=10.0,
+    harmonics=5,
+    lower=None,
+    upper=None,
+    velocity=None,
+    acceleration=None,
+    effort=None,
+    friction=None,
+    rotor="none",
+    seed=0,
+    iterations=300,
+    progress=None,
+):
     """The Excitation with the best-conditioned base regressor that was found.
 
-    lower, upper, velocity, effort   (n,) limits, default: the arm's; where it has none: ±π/2 [rad] (±0.1 m), 2 rad/s, none
+    lower, upper, velocity, effort   (n,) limits, default: the arm's; where it has none: ±π/2 [rad] (±0.1 m), 2 rad/s,
+                                     none
     acceleration                     (n,) [rad/s²], default 4 × velocity limit per second
     friction, rotor                  what is to be identified (see `Model`)
-    iterations                       of a (1 + 6) evolution strategy with step-size control; `progress(iteration, condition)`
-    Ctrl-C returns the best so far, marked `interrupted`. Raises InputError on limits that leave no motion.
+    iterations                       of a (1 + 6) evolution strategy with step-size control; `progress(iteration,
+    condition)` Ctrl-C returns the best so far, marked `interrupted`. Raises InputError on limits that leave no motion.
     """
     n = arm.n
     if not period > 0.0 or harmonics < 2:
         raise InputError(f"excitation: period {period:g} s must be positive and harmonics {harmonics} at least 2")
     low, high, speed, rise, torque = _limits(arm, lower, upper, velocity, acceleration, effort)
-    model = Model(arm, friction, rotor)
+    model = Model(arm, friction or FrictionTerms(), rotor)
     base = base_parameters(model)
     dynamics = Dynamics(arm)
     rng = np.random.default_rng(seed)
@@ -81,7 +100,7 @@ def optimise_excitation(arm, *, period=10.0, harmonics=5, lower=None, upper=None
 
     def shaped(z):
         """(centre, a, b) within position, velocity and acceleration limits; z (n, 2 size + 1)."""
-        a, b = z[:, :size] @ free_a.T, z[:, size:2 * size] @ free_b.T
+        a, b = z[:, :size] @ free_a.T, z[:, size : 2 * size] @ free_b.T
         t = np.arange(FINE // 2) * (2.0 * period / FINE)
         q, qd, qdd = _series(np.zeros(n), a, b, period, t)
         span = np.ptp(q, axis=0)
@@ -140,11 +159,21 @@ def optimise_excitation(arm, *, period=10.0, harmonics=5, lower=None, upper=None
             raise
         interrupted = True
     if best[1] is None:
-        raise InputError("excitation: no motion found within these limits; the effort limits may be below what holds the arm "
-                         f"({', '.join(f'{x:g}' for x in torque)})")
+        raise InputError(
+            "excitation: no motion found within these limits; the effort limits may be below what holds the arm "
+            f"({', '.join(f'{x:g}' for x in torque)})"
+        )
     centre, a, b = best[1]
-    return Excitation(arm.joint_names, float(period), centre, a, b, best[0],
-                      _used(arm, dynamics, centre, a, b, period, (low, high, speed, rise, torque)), interrupted)
+    return Excitation(
+        arm.joint_names,
+        float(period),
+        centre,
+        a,
+        b,
+        best[0],
+        _used(arm, dynamics, centre, a, b, period, (low, high, speed, rise, torque)),
+        interrupted,
+    )
 
 
 def _null_space(row):
@@ -157,13 +186,19 @@ def _limits(arm, lower, upper, velocity, acceleration, effort):
             return np.array(np.broadcast_to(np.asarray(default if value is None else value, float), (arm.n,)))
         except (TypeError, ValueError):
             raise InputError(f"excitation: {what} {value!r} is not one value for each of the {arm.n} joints") from None
+
     half = np.where(arm.prismatic, 0.1, 0.5 * np.pi)
     low = given(lower, np.where(np.isfinite(arm.lower), arm.lower, -half), "lower")
     high = given(upper, np.where(np.isfinite(arm.upper), arm.upper, half), "upper")
     speed = given(velocity, np.where(np.isfinite(arm.velocity_limit), arm.velocity_limit, 2.0), "velocity")
     rise = given(acceleration, 4.0 * speed, "acceleration")
     torque = given(effort, arm.effort_limit, "effort")
-    for what, values in (("velocity", speed), ("acceleration", rise), ("effort", torque), ("upper − lower", high - low)):
+    for what, values in (
+        ("velocity", speed),
+        ("acceleration", rise),
+        ("effort", torque),
+        ("upper − lower", high - low),
+    ):
         if not (values > 0.0).all():
             j = int(np.argmin(values))
             raise InputError(f"excitation: {what} {values[j]:g} of joint '{arm.joint_names[j]}' leaves no motion")
@@ -175,5 +210,9 @@ def _used(arm, dynamics, centre, a, b, period, limits):
     q, qd, qdd = _series(centre, a, b, period, np.arange(FINE) * (period / FINE))
     tau = dynamics.inverse_dynamics(q, qd, qdd) + arm.damping * qd + arm.coulomb * np.sign(qd)
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    return {"position": (np.abs(q - middle) / half).max(0), "velocity": (np.abs(qd) / speed).max(0),
-            "acceleration": (np.abs(qdd) / rise).max(0), "effort": (np.abs(tau) / torque).max(0)}
+    return {
+        "position": (np.abs(q - middle) / half).max(0),
+        "velocity": (np.abs(qd) / speed).max(0),
+        "acceleration": (np.abs(qdd) / rise).max(0),
+        "effort": (np.abs(tau) / torque).max(0),
+    }

@@ -1,4 +1,5 @@
 """Line figures as inline SVG, without any plotting library."""
+
 from __future__ import annotations
 
 from html import escape
@@ -19,23 +20,33 @@ def line_figure(x, curves, *, title, x_label, y_label, log_x=False, log_y=False,
         values = {label: np.where(y > 0.0, y, np.nan) for label, y in values.items()}
     axis_x = _Axis(x, LEFT, WIDTH - RIGHT, log_x)
     axis_y = _Axis(np.concatenate(list(values.values())), HEIGHT - BOTTOM, TOP, log_y)
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>',
-             f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}" class="frame"/>']
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>',
+        f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}" class="frame"/>',
+    ]
     for value, text in axis_x.ticks():
         at = axis_x(value)
-        parts.append(f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" class="grid"/><text x="{at:.1f}" y="{HEIGHT - BOTTOM + 14}" '
-                     f'text-anchor="middle">{text}</text>')
+        parts.append(
+            f'<path d="M{at:.1f} {TOP}V{HEIGHT - BOTTOM}" class="grid"/><text x="{at:.1f}" y="{HEIGHT - BOTTOM + 14}" '
+            f'text-anchor="middle">{text}</text>'
+        )
     for value, text in axis_y.ticks():
         at = axis_y(value)
-        parts.append(f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" class="grid"/><text x="{LEFT - 6}" y="{at + 4:.1f}" '
-                     f'text-anchor="end">{text}</text>')
+        parts.append(
+            f'<path d="M{LEFT} {at:.1f}H{WIDTH - RIGHT}" class="grid"/><text x="{LEFT - 6}" y="{at + 4:.1f}" '
+            f'text-anchor="end">{text}</text>'
+        )
     for k, (label, y) in enumerate(values.items()):
         colour = COLOURS[k % len(COLOURS)]
-        parts.append(f'<path d="{_path(x, y, axis_x, axis_y, points)}" fill="none" stroke="{colour}" stroke-width="1.2"/>')
+        parts.append(
+            f'<path d="{_path(x, y, axis_x, axis_y, points)}" fill="none" stroke="{colour}" stroke-width="1.2"/>'
+        )
         parts.append(f'<text x="{LEFT + 8 + 190 * k}" y="{TOP - 8}" fill="{colour}">{escape(label)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_label)}</text>')
-    parts.append(f'<text transform="translate(13 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">'
-                 f'{escape(y_label)}</text></svg>')
+    parts.append(
+        f'<text transform="translate(13 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" text-anchor="middle">'
+        f"{escape(y_label)}</text></svg>"
+    )
     return "\n".join(parts)
 
 
@@ -56,7 +67,11 @@ class _Axis:
     def ticks(self):
         if self.log:
             exponents = np.arange(np.ceil(self.low), np.floor(self.high) + 1)
-            return [(10.0**e, f"{10.0**e:g}") for e in exponents[::max(1, len(exponents) // 6)]]
+            if len(exponents) > 2:
+                return [(10.0**e, f"{10.0**e:g}") for e in exponents[:: max(1, len(exponents) // 6)]]
+            decades = np.arange(np.floor(self.low), np.ceil(self.high) + 1)
+            found = [m * 10.0**e for e in decades for m in (1.0, 2.0, 5.0)]
+            return [(value, f"{value:g}") for value in found if self.low <= np.log10(value) <= self.high]
         raw = (self.high - self.low) / 6.0
         size = 10.0 ** np.floor(np.log10(raw))
         step = size * next(m for m in (1.0, 2.0, 5.0, 10.0) if m * size >= raw)

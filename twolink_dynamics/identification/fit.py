@@ -1,12 +1,15 @@
 """Weighted and robust least squares of the base parameters, with standard errors that know the residual is coloured.
 
-Rows are weighted by each joint's residual level (found by iteration) and, robustly, by Huber's function. After low-pass filtering
-neighbouring residuals are alike, so the textbook (WᵀW)⁻¹σ² is far too small: with r_j(k) the residual's autocovariance,
+Rows are weighted by each joint's residual level (found by iteration) and, robustly, by Huber's function. After low-pass
+filtering neighbouring residuals are alike, so the textbook (WᵀW)⁻¹σ² is far too small: with r_j(k) the residual's
+autocovariance,
 
     cov β = G⁻¹ S G⁻¹,   G = Σ ψ′ W Wᵀ,   S = Σ_j Σ_k w(k) r_j(k) Σ_t W_j[t] W_j[t + k]ᵀ
 
-of the residuals after Huber's ψ, with a Parzen window w (Newey & West 1987; Söderström & Stoica, System Identification, ch. 7).
+of the residuals after Huber's ψ, with a Parzen window w (Newey & West 1987; Söderström & Stoica, System Identification,
+ch. 7).
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -21,7 +24,8 @@ LAG = 1.0  # s: longest correlation of residuals that is counted
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One uninterrupted piece: W (T, n, b) base regressor and tau (T, n), both filtered, dt [s] between rows; used (T, n) bool."""
+    """One uninterrupted piece: W (T, n, b) base regressor and tau (T, n), both filtered, dt [s] between rows; used (T,
+    n) bool."""
 
     W: np.ndarray
     tau: np.ndarray
@@ -31,9 +35,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """beta (b,), covariance (b, b), sigma (n,) residual level per joint [N m], condition and singular values of the column-scaled
-    weighted regressor, information (b, b) = WᵀW deflated to independent residuals, reach (b,) RMS torque of each column (over
-    the whole arm), outliers: share of rows that Huber weighted below one half, rows: used ones, effort (n,) RMS measured [N m]."""
+    """beta (b,), covariance (b, b), sigma (n,) residual level per joint [N m], condition and singular values of the
+    column-scaled weighted regressor, information (b, b) = WᵀW deflated to independent residuals, reach (b,) RMS torque
+    of each column (over the whole arm), outliers: share of rows that Huber weighted below one half, rows: used ones,
+    effort (n,) RMS measured [N m]."""
 
     beta: np.ndarray
     covariance: np.ndarray
@@ -52,8 +57,13 @@ class Fit:
             return self
         keep = len(self.beta) - last
         A, B, C = self.information[:keep, :keep], self.information[:keep, keep:], self.information[keep:, keep:]
-        return replace(self, beta=self.beta[:keep], covariance=self.covariance[:keep, :keep], reach=self.reach[:keep],
-                       information=A - B @ np.linalg.pinv(C) @ B.T)
+        return replace(
+            self,
+            beta=self.beta[:keep],
+            covariance=self.covariance[:keep, :keep],
+            reach=self.reach[:keep],
+            information=A - B @ np.linalg.pinv(C) @ B.T,
+        )
 
     def widened(self, factor):
         """This fit with all standard errors times `factor`."""
@@ -104,12 +114,25 @@ def least_squares(blocks, weighted=True, robust=True, iterations=8):
     inverse = np.linalg.inv(gram)
     S = _long_run(blocks, outer, e)
     inflation = max(1.0, float(np.trace(inverse @ S)) / b)
-    independent = max(used.sum() / inflation, 2.0 * b)  # rows' worth of information: what b parameters take from it is given back
-    fixed_b = 1.0 + 1.5 * LAG / max(sum(len(block.tau) * block.dt for block in blocks), LAG)  # Kiefer & Vogelsang 2005, Bartlett's
+    independent = max(
+        used.sum() / inflation, 2.0 * b
+    )  # rows' worth of information: what b parameters take from it is given back
+    fixed_b = 1.0 + 1.5 * LAG / max(
+        sum(len(block.tau) * block.dt for block in blocks), LAG
+    )  # Kiefer & Vogelsang 2005, Bartlett's
     covariance = inverse @ S @ inverse * (fixed_b / (1.0 - b / independent)) ** 2
-    return Fit(beta, 0.5 * (covariance + covariance.T), sigma, float(singular[0] / max(singular[-1], 1e-300)), singular, gram / inflation,
-               np.sqrt((W**2).sum(1).mean(0)), float((huber[used] < 0.5).mean()), int(used.sum()),
-               np.maximum(np.sqrt((tau**2).mean(0)), 1e-9))
+    return Fit(
+        beta,
+        0.5 * (covariance + covariance.T),
+        sigma,
+        float(singular[0] / max(singular[-1], 1e-300)),
+        singular,
+        gram / inflation,
+        np.sqrt((W**2).sum(1).mean(0)),
+        float((huber[used] < 0.5).mean()),
+        int(used.sum()),
+        np.maximum(np.sqrt((tau**2).mean(0)), 1e-9),
+    )
 
 
 def _solve(W, tau, weight):
@@ -136,18 +159,18 @@ def _long_run(blocks, A, e):
     lags = [max(1, min(len(block.tau) // 6, int(LAG / block.dt))) for block in blocks]
     reach = max(lags)
     covariance, count = np.zeros((reach + 1, n)), np.zeros(reach + 1)
-    for block, a, z, last in zip(blocks, starts, starts[1:], lags):
+    for a, z, last in zip(starts, starts[1:], lags):
         for k in range(last + 1):
-            covariance[k] += (e[a:z - k] * e[a + k:z]).sum(0)
+            covariance[k] += (e[a : z - k] * e[a + k : z]).sum(0)
             count[k] += z - a - k
     covariance /= np.maximum(count, 1.0)[:, None]
     used_share = np.maximum((np.abs(e) > 0).mean(0), 1e-9)
     covariance /= used_share
-    for block, a, z, last in zip(blocks, starts, starts[1:], lags):
+    for a, z, last in zip(starts, starts[1:], lags):
         for k in range(last + 1):
             window = _parzen(k / (last + 1))
             for j in range(n):
-                C = A[a:z - k, j].T @ A[a + k:z, j]
+                C = A[a : z - k, j].T @ A[a + k : z, j]
                 S += window * covariance[k, j] * (C if k == 0 else C + C.T)
     values, vectors = np.linalg.eigh(0.5 * (S + S.T))
     return vectors @ np.diag(np.maximum(values, 1e-12 * values.max())) @ vectors.T

@@ -1,4 +1,5 @@
 """From recordings to a physical arm with error bars: the whole way in one call."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -22,8 +23,8 @@ MAX_DELAY = 0.05  # s
 
 @dataclass(frozen=True)
 class Payload:
-    """A known body that was on the tip (or the named frame) while recording: mass [kg], com (3,) [m] and inertia (3, 3) about its
-    com [kg m²] in that frame. Its torque is subtracted, so that the arm comes out without it."""
+    """A known body that was on the tip (or the named frame) while recording: mass [kg], com (3,) [m] and inertia (3, 3)
+    about its com [kg m²] in that frame. Its torque is subtracted, so that the arm comes out without it."""
 
     mass: float
     com: tuple = (0.0, 0.0, 0.0)
@@ -31,8 +32,26 @@ class Payload:
     frame: str | None = None
 
 
-def identify(arm, logs, *, validate=(), hz=None, order=3, velocity="position", friction=None, stribeck=False, rotor="none",
-             offset=False, fixed=(), payload=None, delay="auto", weighted=True, robust=True, prior_weight=0.1, progress=None):
+def identify(
+    arm,
+    logs,
+    *,
+    validate=(),
+    hz=None,
+    order=3,
+    velocity="position",
+    friction=None,
+    stribeck=False,
+    rotor="none",
+    offset=False,
+    fixed=(),
+    payload=None,
+    delay="auto",
+    weighted=True,
+    robust=True,
+    prior_weight=0.1,
+    progress=None,
+):
     """The Identification of an arm from one or more Logs.
 
     arm           the Arm as described (CAD): geometry is taken from it, masses and friction serve as the prior
@@ -44,8 +63,8 @@ def identify(arm, logs, *, validate=(), hz=None, order=3, velocity="position", f
     offset        fit a constant effort per joint
     fixed         names of parameters held at the arm's values, or {name: value}
     payload       Payload that was on the arm while recording
-    delay         [s] by which positions were recorded later than efforts, or "auto": estimated with its standard error, applied where
-                  it is more than twice that; the parameters' intervals contain its uncertainty
+    delay         [s] by which positions were recorded later than efforts, or "auto": estimated with its standard error,
+                  applied where it is more than twice that; the parameters' intervals contain its uncertainty
     weighted, robust   joint weighting and Huber's function in the least squares
     prior_weight  of the CAD bodies in the physical fit (see `consistent`)
     progress      callable(text), told what is being done
@@ -94,22 +113,46 @@ def identify(arm, logs, *, validate=(), hz=None, order=3, velocity="position", f
         blocks = job.blocks(model, base)
     tell("least squares")
     if automatic:
-        fit = least_squares(_with_delay(blocks, least_squares(blocks, weighted, robust).beta), weighted, robust).without(1)
+        fit = least_squares(
+            _with_delay(blocks, least_squares(blocks, weighted, robust).beta), weighted, robust
+        ).without(1)
     else:
         fit = least_squares(blocks, weighted, robust)
     tell("physically consistent fit")
     fit, physical, factor = _reconciled(model, base, fit, prior_weight)
     if factor > 1.05:
-        remarks.append(f"no physical arm explains these data as well as their noise would allow: all standard errors widened {factor:.1f} times")
+        remarks.append(
+            f"no physical arm explains these data as well as their noise would allow: all standard errors widened "
+            f"{factor:.1f} times"
+        )
     for signals in job.signals:
         remarks += [f"{signals.name}: {remark}" for remark in signals.remarks]
     rest = sum(int((~block.used).sum()) for block in blocks)
     if rest:
         total = sum(block.used.size for block in blocks)
-        remarks.append(f"{rest} of {total} rows (each joint counted) not used: the joint was at rest (|q̇| < {REST} for "
-                       f"{2 * REST_TIME} s), where friction can be anything")
-    result = Identification(arm, model, base, fit, physical, tuple(job.signals), (), blocks, job.payload_values(model), hz, reason,
-                            order, velocity, estimate, prior_weight, tuple(remarks), interrupted)
+        remarks.append(
+            f"{rest} of {total} rows (each joint counted) not used: the joint was at rest (|q̇| < {REST} for "
+            f"{2 * REST_TIME} s), where friction can be anything"
+        )
+    result = Identification(
+        arm,
+        model,
+        base,
+        fit,
+        physical,
+        tuple(job.signals),
+        (),
+        blocks,
+        job.payload_values(model),
+        hz,
+        reason,
+        order,
+        velocity,
+        estimate,
+        prior_weight,
+        tuple(remarks),
+        interrupted,
+    )
     checks = []
     for log in validate:
         tell(f"validating on {log.name}")
@@ -120,8 +163,9 @@ def identify(arm, logs, *, validate=(), hz=None, order=3, velocity="position", f
 def _reconciled(model, base, fit, prior_weight, rounds=20):
     """(fit, physical, factor): the errors widened until the best physical arm is within them.
 
-    Where the least-squares optimum lies outside every physical arm, the residual is not the noise the errors were computed from (the
-    motion was poor, or the model lacks something): its χ² per degree of freedom over 1 is taken out (Birge's ratio)."""
+    Where the least-squares optimum lies outside every physical arm, the residual is not the noise the errors were
+    computed from (the motion was poor, or the model lacks something): its χ² per degree of freedom over 1 is taken out
+    (Birge's ratio)."""
     factor = 1.0
     for _ in range(rounds):
         physical = physically_consistent(model, base.K, fit, prior_weight)
@@ -163,7 +207,7 @@ class _Job:
             at = self.arm.frame(self.payload.frame)
             body = Link("payload", self.payload.mass, self.payload.com, self.payload.inertia).moved(at.pose)
             if at.link >= 0:
-                values[10 * at.link:10 * at.link + 10] = body.parameters
+                values[10 * at.link : 10 * at.link + 10] = body.parameters
         return values
 
     def blocks(self, model, base):
@@ -235,13 +279,23 @@ def _search_stribeck(job, model, weighted, robust, tell):
     best = (np.inf, None)
     for speed in STRIBECK_GRID:
         tell(f"Stribeck velocity {speed:g} rad/s")
-        trial = Model(model.arm, replace(model.friction, stribeck_velocity=speed), model.rotor, model.offset,
-                      dict(zip(np.array(model.names)[model.fixed], model.prior[model.fixed])))
+        trial = Model(
+            model.arm,
+            replace(model.friction, stribeck_velocity=speed),
+            model.rotor,
+            model.offset,
+            dict(zip(np.array(model.names)[model.fixed], model.prior[model.fixed])),
+        )
         base = base_parameters(trial)
         fit = least_squares(job.blocks(trial, base), weighted, robust)
         best = min(best, (float((fit.sigma**2).sum()), speed), key=lambda pair: pair[0])
-    return Model(model.arm, replace(model.friction, stribeck_velocity=best[1]), model.rotor, model.offset,
-                 dict(zip(np.array(model.names)[model.fixed], model.prior[model.fixed])))
+    return Model(
+        model.arm,
+        replace(model.friction, stribeck_velocity=best[1]),
+        model.rotor,
+        model.offset,
+        dict(zip(np.array(model.names)[model.fixed], model.prior[model.fixed])),
+    )
 
 
 def _say_rank(base, model, tell):

@@ -2,6 +2,7 @@
 
 Nothing is repaired in silence: whatever is left out, split or suspicious stands in ``Log.remarks``, by column and row.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -16,8 +17,12 @@ ANGLE_UNITS = {"rad": 1.0, "deg": np.pi / 180.0, "rev": 2.0 * np.pi}
 SPEED_UNITS = {"rad/s": 1.0, "deg/s": np.pi / 180.0, "rpm": np.pi / 30.0}
 LENGTH_UNITS = {"m": 1.0, "mm": 1e-3}
 EFFORT_UNITS = {"Nm": 1.0, "N": 1.0, "mNm": 1e-3, "Nmm": 1e-3}
-UNITS = {"time": TIME_UNITS, "position": ANGLE_UNITS | LENGTH_UNITS,
-         "velocity": SPEED_UNITS | {"m/s": 1.0, "mm/s": 1e-3}, "effort": EFFORT_UNITS}
+UNITS = {
+    "time": TIME_UNITS,
+    "position": ANGLE_UNITS | LENGTH_UNITS,
+    "velocity": SPEED_UNITS | {"m/s": 1.0, "mm/s": 1e-3},
+    "effort": EFFORT_UNITS,
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class LogFormat:
                      missing is found by name
     joints           order of the joints behind numbered columns (pos1, pos2, …); default: the arm's own order
     units            {"time": "s", "position": "rad", "velocity": "rad/s", "effort": "Nm"}; see UNITS
-    position_sign, position_offset   q = sign · recorded + offset, (n,) each [rad or m, after conversion]; velocities take the sign
+    position_sign, position_offset   q = sign · recorded + offset, (n,) each [rad or m, after conversion]; velocities
+                                     take the sign
     effort_sign      +1: a positive effort accelerates towards positive q (it balances +g(q) at rest)
     effort_side      "joint", or "motor": the joint's effort is gear ratio × the recorded one
     effort           "measured" columns, or "commanded" ones
@@ -77,9 +83,11 @@ class LogFormat:
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """t (N,) [s], rising within each piece; q (N, n) [rad or m]; qd (N, n) or None [rad/s]; tau (N, n) [N m or N], joint side.
+    """t (N,) [s], rising within each piece; q (N, n) [rad or m]; qd (N, n) or None [rad/s]; tau (N, n) [N m or N],
+    joint side.
 
-    sources   {"position": names of the columns used, …}        rows      (N,) row of the file each sample stands in, from 1
+    sources   {"position": names of the columns used, …}        rows      (N,) row of the file each sample stands in,
+              from 1
     breaks    sample indices where something began anew (gap, reset, clock set back)           remarks   what was found
     """
 
@@ -127,6 +135,7 @@ def read_log(path, arm, fmt=None, check=True):
     log = read(path, arm, fmt)
     if check:
         from .plausibility import check as plausible
+
         log = plausible(log, arm)
     return log
 
@@ -166,13 +175,17 @@ def _ordered(name, t, q, qd, tau, sources, rows, arm):
         raise InputError(f"{name}: column '{column}' never rises (first value {t[0]:g})")
     backwards = np.flatnonzero(step < 0.0)
     if len(backwards) > max(3, 0.001 * len(t)):
-        raise InputError(f"{name}: column '{column}' goes back {len(backwards)} times, first at row "
-                         f"{rows[backwards[0] + 1]} ({t[backwards[0]]:.9g} to {t[backwards[0] + 1]:.9g}): not a time")
+        raise InputError(
+            f"{name}: column '{column}' goes back {len(backwards)} times, first at row "
+            f"{rows[backwards[0] + 1]} ({t[backwards[0]]:.9g} to {t[backwards[0] + 1]:.9g}): not a time"
+        )
     repeated = np.flatnonzero(step == 0.0) + 1
     if len(repeated):
         listed = ", ".join(str(rows[k]) for k in repeated[:5]) + (", …" if len(repeated) > 5 else "")
-        remarks.append(f"column '{column}': {len(repeated)} time stamp(s) repeated, at row {listed}; the first of each "
-                       "kept, the repetition left out")
+        remarks.append(
+            f"column '{column}': {len(repeated)} time stamp(s) repeated, at row {listed}; the first of each "
+            "kept, the repetition left out"
+        )
         if len(repeated) > 0.5 * len(t):
             raise InputError(f"{name}: {remarks[-1]}: the stamps are too coarse to differentiate anything")
         keep = np.setdiff1d(np.arange(len(t)), repeated)
@@ -183,19 +196,25 @@ def _ordered(name, t, q, qd, tau, sources, rows, arm):
     breaks = set()
     for k in np.flatnonzero(step < 0.0):
         breaks.add(int(k) + 1)
-        remarks.append(f"column '{column}', row {rows[k + 1]}: the clock goes back from {t[k]:.6g} to {t[k + 1]:.6g} s, "
-                       "taken as a new piece")
+        remarks.append(
+            f"column '{column}', row {rows[k + 1]}: the clock goes back from {t[k]:.6g} to {t[k + 1]:.6g} s, "
+            "taken as a new piece"
+        )
     gaps = np.flatnonzero(step > 5.0 * usual)
     for k in gaps[:5]:
-        remarks.append(f"column '{column}', row {rows[k + 1]}: gap of {step[k]:.4g} s (usual step {usual:.4g} s), "
-                       "taken as a new piece")
+        remarks.append(
+            f"column '{column}', row {rows[k + 1]}: gap of {step[k]:.4g} s (usual step {usual:.4g} s), "
+            "taken as a new piece"
+        )
     if len(gaps) > 5:
         remarks.append(f"column '{column}': {len(gaps) - 5} more gaps, each taken as a new piece")
     breaks.update(int(k) + 1 for k in gaps)
     small = int(((step > 1.75 * usual) & (step <= 5.0 * usual)).sum())
     if small:
-        remarks.append(f"column '{column}': {small} step(s) between 1.75 and 5 times the usual {usual:.4g} s, bridged by "
-                       "interpolation")
+        remarks.append(
+            f"column '{column}': {small} step(s) between 1.75 and 5 times the usual {usual:.4g} s, bridged by "
+            "interpolation"
+        )
     q = q.copy()
     for j in range(q.shape[1]):
         _jumps(j, t, q, qd, rows, arm, sources["position"][j], usual, breaks, remarks)
@@ -213,12 +232,14 @@ def _jumps(j, t, q, qd, rows, arm, column, usual, breaks, remarks):
     wrapped = [k for k in found if abs(abs(difference[k]) - turns) < max(limit, 0.5)]
     if wrapped and not arm.prismatic[j]:
         for k in wrapped:
-            q[k + 1:, j] -= np.sign(difference[k]) * turns
+            q[k + 1 :, j] -= np.sign(difference[k]) * turns
         remarks.append(f"column '{column}': {len(wrapped)} whole turn(s) undone, first at row {rows[wrapped[0] + 1]}")
         found = [k for k in found if k not in wrapped]
     for k in found[:5]:
-        remarks.append(f"column '{column}', row {rows[k + 1]}: jumps by {difference[k]:.4g} in one step (a reset?), "
-                       "taken as a new piece")
+        remarks.append(
+            f"column '{column}', row {rows[k + 1]}: jumps by {difference[k]:.4g} in one step (a reset?), "
+            "taken as a new piece"
+        )
     if len(found) > 5:
         remarks.append(f"column '{column}': {len(found) - 5} more jumps, each taken as a new piece")
     breaks.update(int(k) + 1 for k in found)

@@ -1,9 +1,10 @@
 """τ = Y(q, q̇, q̈) π: which parameters an arm has, what they are called, and their columns.
 
-Per moving link the ten inertial ones (m, m c, inertia about the link frame's origin), then per joint: rotor inertia on the
-motor side, viscous, Coulomb and Stribeck friction, offset. Friction opposes motion, so it stands on the left, with the torque
-τ = M q̈ + C q̇ + g + b q̇ + [Fc + (Fs − Fc) exp(−(q̇/vs)²)] s(q̇) + offset, s a smooth sign with plateau ±1.
+Per moving link the ten inertial ones (m, m c, inertia about the link frame's origin), then per joint: rotor inertia on
+the motor side, viscous, Coulomb and Stribeck friction, offset. Friction opposes motion, so it stands on the left, with
+the torque τ = M q̈ + C q̇ + g + b q̇ + [Fc + (Fs − Fc) exp(−(q̇/vs)²)] s(q̇) + offset, s a smooth sign with plateau ±1.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
@@ -21,10 +22,11 @@ ROTORS = ("none", "diagonal", "coupled")
 
 @dataclass(frozen=True)
 class FrictionTerms:
-    """Which friction is fitted. smoothing: "sign", "tanh" or "atan" with scale [rad/s]: tanh(v/scale), (2/π) atan(v/scale).
+    """Which friction is fitted. smoothing: "sign", "tanh" or "atan" with scale [rad/s]: tanh(v/scale), (2/π)
+    atan(v/scale).
 
-    The plateau of s is 1 for all three, so the Coulomb parameter is the Coulomb torque. (Some publish cf·atan(100 v): their
-    torque is cf·π/2, with scale 0.01.) stribeck_velocity: vs [rad/s], None for no Stribeck term.
+    The plateau of s is 1 for all three, so the Coulomb parameter is the Coulomb torque. (Some publish cf·atan(100 v):
+    their torque is cf·π/2, with scale 0.01.) stribeck_velocity: vs [rad/s], None for no Stribeck term.
     """
 
     viscous: bool = True
@@ -60,29 +62,40 @@ class Parameter:
 class Model:
     """The regressor of an arm with chosen terms.
 
-    rotor    "none": gr² Ir of the arm stays as known; "diagonal": Ir_i fitted with column gr² q̈_i; "coupled": Ir_i fitted with
-             the full coupling of a rotor carried by the joint's parent link
+    rotor    "none": gr² Ir of the arm stays as known; "diagonal": Ir_i fitted with column gr² q̈_i; "coupled": Ir_i
+             fitted with the full coupling of a rotor carried by the joint's parent link
     offset   a constant per joint (sensor bias)
     fixed    names of parameters held at the arm's values (or {name: value})
     """
 
-    def __init__(self, arm, friction=FrictionTerms(), rotor="none", offset=False, fixed=()):
+    def __init__(self, arm, friction=None, rotor="none", offset=False, fixed=()):
         if rotor not in ROTORS:
             raise InputError(f"rotor '{rotor}' is none of {choices(ROTORS)}")
+        friction = friction or FrictionTerms()
         self.arm, self.friction, self.rotor, self.offset = arm, friction, rotor, offset
         if rotor != "none":
             self.arm = arm = arm.with_joints(rotor_coupling=rotor == "coupled")
-        parameters = [Parameter(f"{name}{i + 1}", "inertial", link.name, unit, float(value))
-                      for i, link in enumerate(arm.links)
-                      for name, unit, value in zip(INERTIAL, INERTIAL_UNITS, link.parameters)]
+        parameters = [
+            Parameter(f"{name}{i + 1}", "inertial", link.name, unit, float(value))
+            for i, link in enumerate(arm.links)
+            for name, unit, value in zip(INERTIAL, INERTIAL_UNITS, link.parameters)
+        ]
         per_joint = [("Ir", "rotor", "kg m²", arm.rotor_inertia)] if rotor != "none" else []
         per_joint += [("Fv", "viscous", "N m s/rad", arm.damping)] if friction.viscous else []
         per_joint += [("Fc", "coulomb", "N m", arm.coulomb)] if friction.coulomb else []
         per_joint += [("Fs", "stribeck", "N m", np.zeros(arm.n))] if friction.stribeck_velocity else []
         per_joint += [("offset", "offset", "N m", np.zeros(arm.n))] if offset else []
-        parameters += [Parameter(f"{label}{j + 1}", kind, joint, unit.replace("N m", "N").replace("/rad", "/m")
-                                 if arm.prismatic[j] and kind != "rotor" else unit, float(prior[j]))
-                       for label, kind, unit, prior in per_joint for j, joint in enumerate(arm.joint_names)]
+        parameters += [
+            Parameter(
+                f"{label}{j + 1}",
+                kind,
+                joint,
+                unit.replace("N m", "N").replace("/rad", "/m") if arm.prismatic[j] and kind != "rotor" else unit,
+                float(prior[j]),
+            )
+            for label, kind, unit, prior in per_joint
+            for j, joint in enumerate(arm.joint_names)
+        ]
         self.parameters = tuple(parameters)
         self.names = tuple(parameter.name for parameter in parameters)
         held = dict(fixed) if isinstance(fixed, dict) else dict.fromkeys(fixed)
@@ -90,8 +103,12 @@ class Model:
             if name not in self.names:
                 raise InputError(f"fixed: no parameter '{name}'; there are {choices(self.names, 40)}")
         self.fixed = np.array([name in held for name in self.names])
-        self.prior = np.array([parameter.prior if held.get(parameter.name) is None else float(held[parameter.name])
-                               for parameter in parameters])
+        self.prior = np.array(
+            [
+                parameter.prior if held.get(parameter.name) is None else float(held[parameter.name])
+                for parameter in parameters
+            ]
+        )
         self._rotor_arms = [_only_rotor(arm, j) for j in range(arm.n)] if rotor != "none" else []
 
     def kinds(self, *kinds):
@@ -104,12 +121,17 @@ class Model:
         blocks = [newton_euler.regressor(arm, q, qd, qdd)]
         still = np.zeros(arm.n)
         if self.rotor != "none":
-            blocks.append(np.stack([newton_euler.inverse_dynamics(alone, q, qd, qdd) for alone in self._rotor_arms], axis=-1))
+            blocks.append(
+                np.stack([newton_euler.inverse_dynamics(alone, q, qd, qdd) for alone in self._rotor_arms], axis=-1)
+            )
         eye = np.eye(arm.n)
         sign = terms.sign(qd) if terms.coulomb or terms.stribeck_velocity else still
-        for used, values in ((terms.viscous, qd), (terms.coulomb, sign),
-                             (terms.stribeck_velocity, sign * np.exp(-(qd / (terms.stribeck_velocity or 1.0)) ** 2)),
-                             (self.offset, np.ones_like(qd))):
+        for used, values in (
+            (terms.viscous, qd),
+            (terms.coulomb, sign),
+            (terms.stribeck_velocity, sign * np.exp(-((qd / (terms.stribeck_velocity or 1.0)) ** 2))),
+            (self.offset, np.ones_like(qd)),
+        ):
             if used:
                 blocks.append(values[..., None] * eye)
         return np.concatenate(blocks, axis=-1)
@@ -121,15 +143,16 @@ class Model:
         return newton_euler.inverse_dynamics(_only_rotor(self.arm, None), q, qd, qdd)
 
     def arm_with(self, values):
-        """The arm with these parameter values (P,): links, rotors, damping and Coulomb friction. Raises ModelError on bodies
-        that cannot be."""
+        """The arm with these parameter values (P,): links, rotors, damping and Coulomb friction. Raises ModelError on
+        bodies that cannot be."""
         links = []
         for i, link in enumerate(self.arm.links):
-            links.append(link_from(link.name, values[10 * i:10 * i + 10]))
+            links.append(link_from(link.name, values[10 * i : 10 * i + 10]))
         arm = replace(self.arm, links=tuple(links))
         fields = {"rotor": "rotor_inertia", "viscous": "damping", "coulomb": "coulomb"}
-        return arm.with_joints(**{fields[kind]: np.maximum(values[self.kinds(kind)], 0.0)
-                                  for kind in fields if self.kinds(kind).any()})
+        return arm.with_joints(
+            **{fields[kind]: np.maximum(values[self.kinds(kind)], 0.0) for kind in fields if self.kinds(kind).any()}
+        )
 
 
 def link_from(name, parameters):

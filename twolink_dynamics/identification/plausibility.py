@@ -3,6 +3,7 @@
 Evidence comes from the recording itself (velocity against differentiated position) and from the arm as it is described
 (its limits; its own torque for the recorded motion). A CAD model may be wrong by a factor of a few, not of a hundred.
 """
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -32,21 +33,32 @@ def check(log, arm):
 def _time(log):
     column = log.sources.get("time", ("time",))[0]
     if log.dt > 0.2:
-        guess = next((unit for unit, size in (("ms", 1e3), ("us", 1e6), ("ns", 1e9)) if 2e-4 < log.dt / size < 0.2), None)
-        raise InputError(f"{log.name}: column '{column}': rows are {log.dt:.4g} s apart, " + (
-            f"which looks like {guess}: state units time={guess}" if guess else "too slow a recording for dynamics"))
+        guess = next(
+            (unit for unit, size in (("ms", 1e3), ("us", 1e6), ("ns", 1e9)) if 2e-4 < log.dt / size < 0.2), None
+        )
+        raise InputError(
+            f"{log.name}: column '{column}': rows are {log.dt:.4g} s apart, "
+            + (f"which looks like {guess}: state units time={guess}" if guess else "too slow a recording for dynamics")
+        )
 
 
 def _excitation(log, arm):
     for j, joint in enumerate(arm.joint_names):
         column = log.sources.get("effort", arm.joint_names)[j]
         if np.ptp(log.tau[:, j]) == 0.0:
-            raise InputError(f"{log.name}: column '{column}' is {log.tau[0, j]:g} in all {len(log.t)} rows: no effort was recorded "
-                             f"for joint '{joint}'")
+            raise InputError(
+                f"{log.name}: column '{column}' is {log.tau[0, j]:g} in all {len(log.t)} rows: no effort was recorded "
+                f"for joint '{joint}'"
+            )
     moved = np.ptp(log.q, axis=0)
     if (moved < LITTLE_MOTION).all():
-        worst = ", ".join(f"column '{column}' moves by {m:.2g}" for column, m in zip(log.sources.get("position", arm.joint_names), moved))
-        raise InputError(f"{log.name}: too little excitation: {worst} in all {len(log.t)} rows, nothing can be identified at rest")
+        worst = ", ".join(
+            f"column '{column}' moves by {m:.2g}"
+            for column, m in zip(log.sources.get("position", arm.joint_names), moved)
+        )
+        raise InputError(
+            f"{log.name}: too little excitation: {worst} in all {len(log.t)} rows, nothing can be identified at rest"
+        )
 
 
 def _angles(log, arm):
@@ -57,8 +69,11 @@ def _angles(log, arm):
         k = int(np.abs(log.q[:, j]).argmax())
         if span > 10.0 * max(limit, 0.1) or (not arm.continuous[j] and span > 3.0 * max(limit, 1.0)):
             unit = "mm" if arm.prismatic[j] else "deg"
-            raise InputError(f"{log.name}: column '{log.sources['position'][j]}', row {_row(log, k)}: {log.q[k, j]:.4g} is far beyond the "
-                             f"limit {limit:.4g} of joint '{joint}', which looks like {unit}: state units position={unit}")
+            raise InputError(
+                f"{log.name}: column '{log.sources['position'][j]}', row {_row(log, k)}: {log.q[k, j]:.4g} is far "
+                f"beyond the "
+                f"limit {limit:.4g} of joint '{joint}', which looks like {unit}: state units position={unit}"
+            )
 
 
 def _row(log, k):
@@ -73,13 +88,21 @@ def _velocity(log, signals, arm):
         if np.ptp(log.q[:, j]) < LITTLE_MOTION:
             continue
         slope = float(reference @ measured.qd[measured.settled, j] / (reference @ reference))
-        causes = {180.0 / np.pi: "velocity=deg/s (or positions are not what they say)", np.pi / 180.0: "position=deg",
-                  1e3: "time=ms", 30.0 / np.pi: "velocity=rpm", -1.0: "nothing, but one of the two has its sign flipped",
-                  1e-3: "position=mm" if arm.prismatic[j] else "time in s (it is said to be ms)"}
+        causes = {
+            180.0 / np.pi: "velocity=deg/s (or positions are not what they say)",
+            np.pi / 180.0: "position=deg",
+            1e3: "time=ms",
+            30.0 / np.pi: "velocity=rpm",
+            -1.0: "nothing, but one of the two has its sign flipped",
+            1e-3: "position=mm" if arm.prismatic[j] else "time in s (it is said to be ms)",
+        }
         if not 0.7 < slope < 1.4:
             cause = next((text for value, text in causes.items() if 0.8 < slope / value < 1.25), None)
-            raise InputError(f"{log.name}: column '{column}' is {slope:.4g} times the derivative of column "
-                             f"'{log.sources['position'][j]}' (1 is right)" + (f": state units {cause}" if cause else ": check units and signs"))
+            raise InputError(
+                f"{log.name}: column '{column}' is {slope:.4g} times the derivative of column "
+                f"'{log.sources['position'][j]}' (1 is right)"
+                + (f": state units {cause}" if cause else ": check units and signs")
+            )
 
 
 def _effort(log, signals, arm):
@@ -97,21 +120,34 @@ def _effort(log, signals, arm):
         limit = arm.effort_limit[j]
         beyond = np.isfinite(limit) and limit > 0.0 and np.abs(log.tau[:, j]).max() > 20.0 * limit
         if ratio > 200.0 or beyond:
-            raise InputError(f"{log.name}: column '{column}' is {ratio:.3g} times what the arm's model needs for joint '{joint}'"
-                             f"{f' and beyond its limit {limit:g}' if beyond else ''}: does it hold N mm? state units effort=Nmm")
+            raise InputError(
+                f"{log.name}: column '{column}' is {ratio:.3g} times what the arm's model needs for joint '{joint}'"
+                f"{f' and beyond its limit {limit:g}' if beyond else ''}: does it hold N mm? state units effort=Nmm"
+            )
         if ratio < 1.0 / 200.0:
-            raise InputError(f"{log.name}: column '{column}' is only {ratio:.3g} times what the arm's model needs for joint '{joint}': "
-                             "check its unit")
+            raise InputError(
+                f"{log.name}: column '{column}' is only {ratio:.3g} times what the arm's model needs for joint "
+                f"'{joint}': "
+                "check its unit"
+            )
         correlation = float(np.corrcoef(tau, own)[0, 1])
         gear = abs(arm.gear_ratio[j])
         near_gear.append(gear > 2.0 and abs(correlation) > 0.8 and 0.75 < ratio * gear < 1.33)
         if correlation < -0.6:
-            remarks.append(f"column '{column}' runs against the model's torque of joint '{joint}' (correlation {correlation:.2f}): "
-                           "is its sign flipped? (effort_sign)")
+            remarks.append(
+                f"column '{column}' runs against the model's torque of joint '{joint}' (correlation "
+                f"{correlation:.2f}): "
+                "is its sign flipped? (effort_sign)"
+            )
         elif np.ptp(log.q[:, j]) < 10 * LITTLE_MOTION:
-            remarks.append(f"column '{log.sources['position'][j]}': joint '{joint}' moves by {np.ptp(log.q[:, j]):.2g} only: "
-                           "too little excitation to know its own parameters")
+            remarks.append(
+                f"column '{log.sources['position'][j]}': joint '{joint}' moves by {np.ptp(log.q[:, j]):.2g} only: "
+                "too little excitation to know its own parameters"
+            )
     if near_gear and all(near_gear):
-        remarks.append(f"columns {', '.join(log.sources.get('effort', arm.joint_names))} are the model's torques divided by the gear "
-                       "ratios: are they the motor's side? (effort_side)")
+        remarks.append(
+            f"columns {', '.join(log.sources.get('effort', arm.joint_names))} are the model's torques divided by "
+            f"the gear "
+            "ratios: are they the motor's side? (effort_side)"
+        )
     return remarks

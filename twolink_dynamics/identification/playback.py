@@ -1,4 +1,6 @@
-"""An excitation as files: a CSV like any log's, and the YAML of a trajectory_msgs/JointTrajectory that the dynamics node plays."""
+"""An excitation as files: a CSV like any log's, and the YAML of a trajectory_msgs/JointTrajectory that the dynamics
+node plays."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -25,9 +27,13 @@ def write_yaml(path, arm, points):
     lines = [f"joint_names: [{', '.join(arm.joint_names)}]", "points:"]
     for t, *values in zip(*points):
         nanoseconds = int(round(t * 1e9))
-        fields = ", ".join(f"{name}: [{', '.join(f'{x:.9g}' for x in value)}]"
-                           for name, value in zip(("positions", "velocities", "accelerations"), values))
-        lines.append(f"- {{{fields}, time_from_start: {{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}}}")
+        fields = ", ".join(
+            f"{name}: [{', '.join(f'{x:.9g}' for x in value)}]"
+            for name, value in zip(("positions", "velocities", "accelerations"), values)
+        )
+        lines.append(
+            f"- {{{fields}, time_from_start: {{sec: {nanoseconds // 10**9}, nanosec: {nanoseconds % 10**9}}}}}"
+        )
     try:
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
@@ -35,12 +41,21 @@ def write_yaml(path, arm, points):
 
 
 def read_yaml(path):
-    """(joint names, [(time [s], positions, velocities, accelerations)]) of such a file; raises InputError naming the path."""
+    """(joint names, [(time [s], positions, velocities, accelerations)]) of such a file; raises InputError naming the
+    path."""
     import yaml
+
     try:
         data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        return data["joint_names"], [(p["time_from_start"]["sec"] + 1e-9 * p["time_from_start"]["nanosec"], p["positions"],
-                                      p.get("velocities"), p.get("accelerations")) for p in data["points"]]
+        return data["joint_names"], [
+            (
+                p["time_from_start"]["sec"] + 1e-9 * p["time_from_start"]["nanosec"],
+                p["positions"],
+                p.get("velocities"),
+                p.get("accelerations"),
+            )
+            for p in data["points"]
+        ]
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror}") from None
     except (yaml.YAMLError, KeyError, TypeError) as error:

@@ -1,4 +1,5 @@
 """The report of an identification: one HTML file with everything inside, and the same numbers as YAML."""
+
 from __future__ import annotations
 
 from html import escape
@@ -12,9 +13,10 @@ from .figures import line_figure
 from .urdf_out import identified_urdf
 
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2430}
-table{border-collapse:collapse;width:100%;margin:.6rem 0}td,th{border-bottom:1px solid #d5dae2;padding:.25rem .5rem;text-align:right}
-td:first-child,th:first-child,td.text{text-align:left}svg{width:100%;height:auto;margin:.4rem 0;font:11px system-ui,sans-serif}
-svg .frame{fill:#fbfcfe;stroke:#9aa4b2}svg .grid{stroke:#e4e8ee}.identified{color:#1f7a3d}.weak{color:#9a6a00}.not{color:#b3261e}
+table{border-collapse:collapse;width:100%;margin:.6rem 0}td,th{border-bottom:1px solid #d5dae2;padding:.25rem
+.5rem;text-align:right} td:first-child,th:first-child,td.text{text-align:left}svg{width:100%;height:auto;margin:.4rem
+0;font:11px system-ui,sans-serif} svg .frame{fill:#fbfcfe;stroke:#9aa4b2}svg
+.grid{stroke:#e4e8ee}.identified{color:#1f7a3d}.weak{color:#9a6a00}.not{color:#b3261e}
 h2{margin-top:2rem}code{background:#f1f3f7;padding:0 .25rem}"""
 
 
@@ -23,8 +25,11 @@ def write_all(result, folder, urdf_text):
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        texts = {"report.html": html_report(result), "parameters.yaml": yaml_text(result),
-                 "identified.urdf": identified_urdf(urdf_text, result)}
+        texts = {
+            "report.html": html_report(result),
+            "parameters.yaml": yaml_text(result),
+            "identified.urdf": identified_urdf(urdf_text, result),
+        }
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -35,6 +40,7 @@ def write_all(result, folder, urdf_text):
 def yaml_text(result):
     """The parameters, intervals and settings as YAML; the lists under `simulator` are that node's parameters."""
     import yaml
+
     arm = result.arm
     joints = list(arm.joint_names)
 
@@ -43,26 +49,62 @@ def yaml_text(result):
         return [float(f"{max(value, 0.0):.8g}") for value in result.physical.values[mask]] if mask.any() else None
 
     data = {
-        "arm": arm.name, "joints": joints, "logs": [signals.name for signals in result.signals],
+        "arm": arm.name,
+        "joints": joints,
+        "logs": [signals.name for signals in result.signals],
         "filter": {"type": "zero-phase Butterworth", "order": result.order, "hz": result.hz, "why": result.hz_reason},
         "delay": {"value_s": result.delay[0], "standard_error_s": result.delay[1]},
-        "rank": len(result.base.names), "parameters": int((~result.model.fixed).sum()), "condition": round(result.condition, 3),
-        "rms": {"joints_Nm": [float(x) for x in result.fit.sigma]},
-        "base_parameters": [{"name": row.name, "unit": row.unit, "least_squares": row.value, "standard_error": row.error,
-                             "interval_95": list(row.interval), "physical": row.physical, "urdf": row.cad, "verdict": row.verdict}
-                            for row in result.rows],
-        "links": [{"name": link.name, "mass_kg": link.mass, "com_m": link.com.tolist(), "inertia_com_kg_m2": link.inertia.tolist(),
-                   "share_from_data": dict(zip(result.model.names[10 * i:10 * i + 10],
-                                               [round(float(s), 3) for s in result.physical.share[10 * i:10 * i + 10]]))}
-                  for i, link in enumerate(arm.links)],
-        "friction": {label: per_joint(kind) for label, kind in (("viscous", "viscous"), ("coulomb", "coulomb"), ("static_minus_coulomb", "stribeck"))
-                     if per_joint(kind) is not None},
-        "not_seen_by_any_motion": list(result.base.unseen), "remarks": list(result.remarks), "interrupted": result.interrupted,
+        "rank": len(result.base.names),
+        "parameters": int((~result.model.fixed).sum()),
+        "condition": round(result.condition, 3),
+        "rms_Nm": {
+            signals.name: [float(x) for x in result.rms(signals)] for signals in (*result.signals, *result.validation)
+        },
+        "base_parameters": [
+            {
+                "name": row.name,
+                "unit": row.unit,
+                "least_squares": row.value,
+                "standard_error": row.error,
+                "interval_95": list(row.interval),
+                "physical": row.physical,
+                "urdf": row.cad,
+                "verdict": row.verdict,
+            }
+            for row in result.rows
+        ],
+        "links": [
+            {
+                "name": link.name,
+                "mass_kg": link.mass,
+                "com_m": link.com.tolist(),
+                "inertia_com_kg_m2": link.inertia.tolist(),
+                "share_from_data": dict(
+                    zip(
+                        result.model.names[10 * i : 10 * i + 10],
+                        [round(float(s), 3) for s in result.physical.share[10 * i : 10 * i + 10]],
+                    )
+                ),
+            }
+            for i, link in enumerate(arm.links)
+        ],
+        "friction": {
+            label: per_joint(kind)
+            for label, kind in (("viscous", "viscous"), ("coulomb", "coulomb"), ("static_minus_coulomb", "stribeck"))
+            if per_joint(kind) is not None
+        },
+        "not_seen_by_any_motion": list(result.base.unseen),
+        "remarks": list(result.remarks),
+        "interrupted": result.interrupted,
     }
     if result.model.friction.stribeck_velocity:
         data["friction"]["stribeck_velocity"] = result.model.friction.stribeck_velocity
     if result.model.rotor != "none":
-        data["rotor"] = {"inertia": arm.rotor_inertia.tolist(), "gear_ratio": arm.gear_ratio.tolist(), "coupling": bool(arm.rotor_coupling)}
+        data["rotor"] = {
+            "inertia": arm.rotor_inertia.tolist(),
+            "gear_ratio": arm.gear_ratio.tolist(),
+            "coupling": bool(arm.rotor_coupling),
+        }
     return yaml.safe_dump(_plain(data), sort_keys=False, allow_unicode=True)
 
 
@@ -76,10 +118,17 @@ def _plain(value):
 
 
 def html_report(result):
-    """Self-contained HTML: parameters with intervals, what is not identifiable, torque and residual figures, cross-validation."""
-    parts = ["<!doctype html><html lang=en><meta charset=utf-8><title>Identification of " + escape(result.arm.name)
-             + f"</title><style>{STYLE}</style><h1>Identification of {escape(result.arm.name)}</h1>", _overview(result), _table(result),
-             _unknown(result), _errors(result)]
+    """Self-contained HTML: parameters with intervals, what is not identifiable, torque and residual figures,
+    cross-validation."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Identification of "
+        + escape(result.arm.name)
+        + f"</title><style>{STYLE}</style><h1>Identification of {escape(result.arm.name)}</h1>",
+        _overview(result),
+        _table(result),
+        _unknown(result),
+        _errors(result),
+    ]
     for role, all_signals in (("training", result.signals), ("validation", result.validation)):
         for signals in all_signals:
             parts.append(_figures(result, signals, role))
@@ -93,37 +142,61 @@ def _overview(result):
     delay, error = result.delay
     stopped = "<p class=not><b>Stopped before the end: this is what there was.</b>" if result.interrupted else ""
     fitted = int((~result.model.fixed).sum())
-    return (f"{stopped}<p>Logs: {escape(', '.join(signals.name for signals in result.signals))}. Zero-phase Butterworth filter of order "
-            f"{result.order}: {escape(result.hz_reason)}. Velocities and accelerations: differences of the "
-            f"{'filtered positions' if result.velocity == 'position' else 'filtered velocities'}. Efforts: joint side, positive "
-            f"towards positive q. Positions lag efforts by {1e3 * delay:.2g} ms (standard error {1e3 * error:.2g} ms).</p>"
-            f"<p>{fitted} parameters, of which motion can tell {len(result.base.names)} combinations. Condition number of the scaled "
-            f"regressor: <b>{result.condition:.3g}</b> (below about 100 the motion excited everything). {result.fit.rows} independent rows; "
-            f"{100 * result.fit.outliers:.1f} % of them weighted below one half as outliers.</p>")
+    return (
+        f"{stopped}<p>Logs: {escape(', '.join(signals.name for signals in result.signals))}. Zero-phase Butterworth "
+        f"filter of order "
+        f"{result.order}: {escape(result.hz_reason)}. Velocities and accelerations: differences of the "
+        f"{'filtered positions' if result.velocity == 'position' else 'filtered velocities'}. Efforts: joint side, "
+        f"positive "
+        f"towards positive q. Positions lag efforts by {1e3 * delay:.2g} ms (standard error {1e3 * error:.2g} ms).</p>"
+        f"<p>{fitted} parameters, of which motion can tell {len(result.base.names)} combinations. Condition number "
+        f"of the scaled "
+        f"regressor: <b>{result.condition:.3g}</b> (below about 100 the motion excited everything). "
+        f"{result.fit.rows} rows at five a filter period; "
+        f"{100 * result.fit.outliers:.1f} % of them weighted below one half as outliers.</p>"
+    )
 
 
 def _table(result):
     rows = "".join(
-        f"<tr><td>{escape(row.name)}<td>{row.value:.5g}<td>±{row.error:.2g}<td>{row.interval[0]:.4g} … {row.interval[1]:.4g}"
-        f"<td>{row.physical:.5g}<td>{row.cad:.5g}<td>{escape(row.unit)}<td class='text {row.verdict.split()[0]}'>{escape(row.verdict)}"
-        f"<br><small>{escape(row.why)}</small>" for row in result.rows)
-    return ("<h2>What is known</h2><table><tr><th>combination<th>least squares<th>std. error<th>95 % interval<th>physical arm"
-            f"<th>URDF given<th>unit<th>verdict</tr>{rows}</table>")
+        f"<tr><td>{escape(row.name)}<td>{row.value:.5g}<td>±{row.error:.2g}<td>{row.interval[0]:.4g} … "
+        f"{row.interval[1]:.4g}"
+        f"<td>{row.physical:.5g}<td>{row.cad:.5g}<td>{escape(row.unit)}<td class='text "
+        f"{row.verdict.split()[0]}'>{escape(row.verdict)}"
+        f"<br><small>{escape(row.why)}</small>"
+        for row in result.rows
+    )
+    return (
+        "<h2>What is known</h2><table><tr><th>combination<th>least squares<th>std. error<th>95 % interval"
+        "<th>physical arm"
+        f"<th>URDF given<th>unit<th>verdict</tr>{rows}</table>"
+    )
 
 
 def _unknown(result):
     unknown = [row for row in result.rows if row.verdict == "not identifiable"]
     parts = ["<h2>What is not identifiable</h2>"]
     if unknown:
-        parts.append("<p>From these logs, not:</p><ul>" + "".join(f"<li><b>{escape(row.name)}</b>: {escape(row.why)}" for row in unknown) + "</ul>")
+        parts.append(
+            "<p>From these logs, not:</p><ul>"
+            + "".join(f"<li><b>{escape(row.name)}</b>: {escape(row.why)}" for row in unknown)
+            + "</ul>"
+        )
     else:
         parts.append("<p>Every combination in the table is told by these logs.</p>")
     if result.poor_directions:
-        parts.append("<p>Poorly excited directions (relative singular value, the parameters that trade against each other):</p><ul>"
-                     + "".join(f"<li>{value:.2g}: {escape(text)}" for value, text in result.poor_directions[:6]) + "</ul>")
+        parts.append(
+            "<p>Poorly excited directions (relative singular value, the parameters that trade against each other):"
+            "</p><ul>"
+            + "".join(f"<li>{value:.2g}: {escape(text)}" for value, text in result.poor_directions[:6])
+            + "</ul>"
+        )
     if result.base.unseen:
-        parts.append(f"<p>No motion of this arm on its fixed base ever tells {escape(', '.join(result.base.unseen))}, alone or combined. The "
-                     "URDF keeps its values, as near as a physical body allows.</p>")
+        parts.append(
+            f"<p>No motion of this arm on its fixed base ever tells {escape(', '.join(result.base.unseen))}, alone "
+            f"or combined. The "
+            "URDF keeps its values, as near as a physical body allows.</p>"
+        )
     return "".join(parts)
 
 
@@ -132,15 +205,25 @@ def _errors(result):
     for role, all_signals in (("training", result.signals), ("validation", result.validation)):
         for signals in all_signals:
             torque = np.sqrt((signals.tau[signals.settled] ** 2).mean(0))
-            cells = "".join(f"<td>{' / '.join(f'{x:.3g}' for x in result.rms(signals, which))}"
-                            for which in ("physical", "least_squares", "cad"))
+            cells = "".join(
+                f"<td>{' / '.join(f'{x:.3g}' for x in result.rms(signals, which))}"
+                for which in ("physical", "least_squares", "cad")
+            )
             rows.append(f"<tr><td>{escape(signals.name)} ({role})<td>{' / '.join(f'{x:.3g}' for x in torque)}{cells}")
-    held = "".join(f"<tr><td>{escape(label)}<td>{' / '.join(f'{x:.3g}' for x in error)}<td>{' / '.join(f'{x:.3g}' for x in torque)}"
-                   for label, error, torque in result.cross_validation)
-    return ("<h2>Torque errors</h2><p>RMS per joint [N m], measured minus predicted, both from filtered signals.</p><table><tr><th>log"
-            f"<th>torque<th>physical arm<th>least squares<th>URDF given</tr>{''.join(rows)}</table><h2>Cross-validation</h2><p>Least squares "
-            "on the rest, judged on what was left out, in the filter's band.</p><table><tr><th>left out<th>RMS error<th>RMS torque</tr>"
-            f"{held}</table>")
+    held = "".join(
+        f"<tr><td>{escape(label)}<td>{' / '.join(f'{x:.3g}' for x in error)}"
+        f"<td>{' / '.join(f'{x:.3g}' for x in torque)}"
+        for label, error, torque in result.cross_validation
+    )
+    return (
+        "<h2>Torque errors</h2><p>RMS per joint [N m], measured minus predicted, both from filtered signals.</p>"
+        "<table><tr><th>log"
+        f"<th>torque<th>physical arm<th>least squares<th>URDF given</tr>{''.join(rows)}</table><h2>Cross-validation"
+        f"</h2><p>Least squares "
+        "on the rest, judged on what was left out, in the filter's band.</p><table><tr><th>left out<th>RMS error"
+        "<th>RMS torque</tr>"
+        f"{held}</table>"
+    )
 
 
 def _figures(result, signals, role):
@@ -148,26 +231,55 @@ def _figures(result, signals, role):
     error = np.where(signals.settled[:, None], signals.tau - predicted, np.nan)
     parts = [f"<h2>{escape(signals.name)} ({role})</h2>"]
     for j, joint in enumerate(result.arm.joint_names):
-        parts.append(line_figure(signals.t, {"measured": signals.tau[:, j], "predicted": predicted[:, j]}, title=f"{joint}: torque",
-                                 x_label="time [s]", y_label=f"{joint} [N m]"))
-        parts.append(line_figure(signals.t, {"residual": error[:, j]}, title=f"{joint}: residual", x_label="time [s]",
-                                 y_label=f"{joint} [N m]"))
+        parts.append(
+            line_figure(
+                signals.t,
+                {"measured": signals.tau[:, j], "predicted": predicted[:, j]},
+                title=f"{joint}: torque",
+                x_label="time [s]",
+                y_label=f"{joint} [N m]",
+            )
+        )
+        parts.append(
+            line_figure(
+                signals.t,
+                {"residual": error[:, j]},
+                title=f"{joint}: residual",
+                x_label="time [s]",
+                y_label=f"{joint} [N m]",
+            )
+        )
         good = error[np.isfinite(error[:, j]), j]
         if len(good) > 32:
             f, S = dsp.welch(good, 1.0 / signals.dt, nperseg=min(len(good), 512))
             keep = (f > 0.0) & (f < 3.0 * signals.hz)
-            parts.append(line_figure(f[keep], {"residual spectrum": np.sqrt(S[keep])}, title=f"{joint}: spectrum of the residual",
-                                     x_label="frequency [Hz]", y_label="N m/√Hz", log_x=True, log_y=True))
+            parts.append(
+                line_figure(
+                    f[keep],
+                    {"residual spectrum": np.sqrt(S[keep])},
+                    title=f"{joint}: spectrum of the residual",
+                    x_label="frequency [Hz]",
+                    y_label="N m/√Hz",
+                    log_x=True,
+                    log_y=True,
+                )
+            )
     return "".join(parts)
 
 
 def _bodies(result):
     rows = []
     for i, (new, old) in enumerate(zip(result.arm.links, result.cad.links)):
-        share = result.physical.share[10 * i:10 * i + 10]
+        share = result.physical.share[10 * i : 10 * i + 10]
         for k, unit in zip(range(10), ("kg",) + ("kg m",) * 3 + ("kg m²",) * 6):
-            rows.append(f"<tr><td>{escape(result.model.names[10 * i + k])} ({escape(new.name)})<td>{new.parameters[k]:.5g}"
-                        f"<td>{old.parameters[k]:.5g}<td>{unit}<td>{100 * share[k]:.0f} %")
-    return ("<h2>The physical arm, link by link</h2><p>About each link frame's origin. The last column says how much of what is known of a "
-            "number comes from the data; the rest is the URDF given.</p><table><tr><th>parameter<th>identified<th>URDF given<th>unit<th>from data"
-            f"</tr>{''.join(rows)}</table>")
+            rows.append(
+                f"<tr><td>{escape(result.model.names[10 * i + k])} ({escape(new.name)})<td>{new.parameters[k]:.5g}"
+                f"<td>{old.parameters[k]:.5g}<td>{unit}<td>{100 * share[k]:.0f} %"
+            )
+    return (
+        "<h2>The physical arm, link by link</h2><p>About each link frame's origin. The last column says how much of "
+        "what is known of a "
+        "number comes from the data; the rest is the URDF given.</p><table><tr><th>parameter<th>identified<th>URDF "
+        "given<th>unit<th>from data"
+        f"</tr>{''.join(rows)}</table>"
+    )

@@ -1,4 +1,6 @@
-"""What an identification found: parameters with intervals, verdicts, predictions, errors, and how to write it all down."""
+"""What an identification found: parameters with intervals, verdicts, predictions, errors, and how to write it all
+down."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ CONFIDENCE = 1.96  # 95 % of a Gaussian
 
 
 class Row(NamedTuple):
-    """One base parameter: least-squares value with its standard error, the physical arm's and the CAD's value, and a verdict."""
+    """One base parameter: least-squares value with its standard error, the physical arm's and the CAD's value, and a
+    verdict."""
 
     name: str
     unit: str
@@ -35,7 +38,8 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """See `identify`. `cad` is the arm as described, `arm` the identified one; `signals` are the training logs as filtered."""
+    """See `identify`. `cad` is the arm as described, `arm` the identified one; `signals` are the training logs as
+    filtered."""
 
     cad: object
     model: object
@@ -73,9 +77,9 @@ class Identification:
         return tuple(rows)
 
     def _verdict(self, b, value, error, own, physical, level):
-        """Known: the error is small against the value, or against like parameters of the same link (a moment that is zero is known to be
-        so). Friction and offsets whose error moves the torque by little are weak, not unknown. Unknown too is what least squares only
-        explains with values that no physical arm has."""
+        """Known: the error is small against the value, or against like parameters of the same link (a moment that is
+        zero is known to be so). Friction and offsets whose error moves the torque by little are weak, not unknown.
+        Unknown too is what least squares only explains with values that no physical arm has."""
         parameters = self.model.parameters
         this = parameters[self.base.independent[b]]
         relative = error / abs(value) if value else np.inf
@@ -84,19 +88,28 @@ class Identification:
         if apart > 2.0 and abs(own - value) * float(self.fit.reach[b]) > 0.02 * level:
             return UNKNOWN, f"least squares is {apart:.1f} standard errors away from any physical arm that fits as well"
         if this.kind == "inertial":
-            like = [c for c, k in enumerate(self.base.independent) if (parameters[k].owner, parameters[k].unit) == (this.owner, this.unit)]
+            like = [
+                c
+                for c, k in enumerate(self.base.independent)
+                if (parameters[k].owner, parameters[k].unit) == (this.owner, this.unit)
+            ]
             against = error / max(float(np.abs(physical[like]).max()), 1e-300)
         else:
             against = np.inf
             if float(self.physical.share[self.base.independent[b]]) < 0.5:
                 return UNKNOWN, "the URDF's value tells more than these data"
         why = f"±{100 * relative:.1f} %" if relative < 1.0 else f"zero within {100 * torque:.2g} % of the torque"
-        if relative <= 0.15 or against <= 0.03:
+        if relative <= 0.15:
             return IDENTIFIED, why
+        if against <= 0.03:
+            return IDENTIFIED, f"±{100 * against:.1f} % of the largest of its kind on this link"
         if relative <= 0.5 or against <= 0.15 or (this.kind != "inertial" and torque <= 0.03):
             return WEAK, why
-        return UNKNOWN, (f"±{min(100 * relative, 999):.0f} %: what it does to the torque ({100 * torque:.2g} % of it) others, or noise, can do "
-                         "as well")
+        return UNKNOWN, (
+            f"±{min(100 * relative, 999):.0f} %: what it does to the torque ({100 * torque:.2g} % of it) others, or "
+            f"noise, can do "
+            "as well"
+        )
 
     @property
     def condition(self):
@@ -117,7 +130,7 @@ class Identification:
                 found.append((float(s), " with ".join(self.base.names[b] for b in big)))
         return found
 
-    # -- predictions -------------------------------------------------------------------------------------------------------
+    # -- predictions -------------------------------------------------------------------------------------------------
     def predict(self, q, qd, qdd, which="physical"):
         """τ (…, n) of the "physical" arm (with all friction), of plain "least_squares", or of the "cad" arm."""
         q, qd, qdd = (np.asarray(x, float) for x in (q, qd, qdd))
@@ -150,7 +163,8 @@ class Identification:
 
     @cached_property
     def cross_validation(self):
-        """[(what was left out, (n,) RMS on it, (n,) RMS of the torque there)], least squares on the rest, in the filter's band.
+        """[(what was left out, (n,) RMS on it, (n,) RMS of the torque there)], least squares on the rest, in the
+        filter's band.
 
         Logs are left out one by one; a single log is cut in four."""
         groups = self._groups()
@@ -168,9 +182,12 @@ class Identification:
 
     def _groups(self):
         from dataclasses import replace
+
         if len(self.blocks) > 1:
             return [(f"piece {k + 1}", [block]) for k, block in enumerate(self.blocks)]
         block = self.blocks[0]
         edges = np.linspace(0, len(block.tau), 5).astype(int)
-        return [(f"quarter {k + 1}", [replace(block, W=block.W[a:z], tau=block.tau[a:z], used=block.used[a:z])])
-                for k, (a, z) in enumerate(zip(edges, edges[1:]))]
+        return [
+            (f"quarter {k + 1}", [replace(block, W=block.W[a:z], tau=block.tau[a:z], used=block.used[a:z])])
+            for k, (a, z) in enumerate(zip(edges, edges[1:]))
+        ]

@@ -1,4 +1,6 @@
-"""The identified arm as a URDF: the user's own text with new inertias and friction, and comments that say what is known."""
+"""The identified arm as a URDF: the user's own text with new inertias and friction, and comments that say what is
+known."""
+
 from __future__ import annotations
 
 import re
@@ -14,8 +16,8 @@ KNOWN, SILENT = 0.9, 0.1  # shares of the data in what is known of a parameter
 def identified_urdf(text, result):
     """URDF text with the links' inertials and the joints' <dynamics> replaced by those of an `Identification`.
 
-    Links welded to a moving link lose their <inertial> (it is inside the moving link's now). Everything else, comments too,
-    stays. Raises InputError where the text is not the URDF of the arm that was identified.
+    Links welded to a moving link lose their <inertial> (it is inside the moving link's now). Everything else, comments
+    too, stays. Raises InputError where the text is not the URDF of the arm that was identified.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", errors="replace")
@@ -42,7 +44,12 @@ def identified_urdf(text, result):
         _write_dynamics(joints[name], result, j)
     robot.insert(0, ElementTree.Comment(_summary(result)))
     ElementTree.indent(robot)
-    return '<?xml version="1.0"?>\n' + (prologue + "\n" if prologue else "") + ElementTree.tostring(robot, encoding="unicode") + "\n"
+    return (
+        '<?xml version="1.0"?>\n'
+        + (prologue + "\n" if prologue else "")
+        + ElementTree.tostring(robot, encoding="unicode")
+        + "\n"
+    )
 
 
 def _safe(text):
@@ -51,15 +58,23 @@ def _safe(text):
 
 
 def _summary(result):
-    lines = ["", f"Identified by twolink_dynamics from {', '.join(signals.name for signals in result.signals)}; "
-             f"zero-phase filter {result.hz:g} Hz.",
-             "Only these combinations are known from the data (value, one standard error, verdict):"]
-    lines += [f"  {row.name} = {row.physical:.6g} {row.unit} (least squares {row.value:.6g} +- {row.error:.2g}): {row.verdict}"
-              for row in result.rows]
+    lines = [
+        "",
+        f"Identified by twolink_dynamics from {', '.join(signals.name for signals in result.signals)}; "
+        f"zero-phase filter {result.hz:g} Hz.",
+        "Only these combinations are known from the data (value, one standard error, verdict):",
+    ]
+    lines += [
+        f"  {row.name} = {row.physical:.6g} {row.unit} (least squares {row.value:.6g} +- {row.error:.2g}): "
+        f"{row.verdict}"
+        for row in result.rows
+    ]
     lines += ["What they leave open was taken from the URDF given, as near as a physical body allows."]
     if result.model.rotor != "none":
-        lines += [f"Rotor inertia of {name}: {value:.6g} kg m2 (motor side), gear ratio {gear:g}; a URDF cannot hold it."
-                  for name, value, gear in zip(result.arm.joint_names, result.arm.rotor_inertia, result.arm.gear_ratio)]
+        lines += [
+            f"Rotor inertia of {name}: {value:.6g} kg m2 (motor side), gear ratio {gear:g}; a URDF cannot hold it."
+            for name, value, gear in zip(result.arm.joint_names, result.arm.rotor_inertia, result.arm.gear_ratio)
+        ]
     return _safe("\n    ".join(lines)) + "\n  "
 
 
@@ -71,7 +86,7 @@ def _write_inertial(element, result, i):
         element.remove(old)
     inertial = ElementTree.Element("inertial")
     groups = {"identified": [], "partly": [], "kept from the URDF given": []}
-    for k, share in enumerate(result.physical.share[10 * i:10 * i + 10]):
+    for k, share in enumerate(result.physical.share[10 * i : 10 * i + 10]):
         key = "identified" if share >= KNOWN else "partly" if share > SILENT else "kept from the URDF given"
         groups[key].append(result.model.names[10 * i + k])
     comment = "; ".join(f"{key}: {', '.join(names)}" for key, names in groups.items() if names)
