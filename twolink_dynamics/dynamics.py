@@ -5,6 +5,7 @@ Engines, best first: ``llvm`` (machine code, needs llvmlite), ``numpy`` (generat
 """
 from __future__ import annotations
 
+import math
 import os
 import warnings
 
@@ -199,11 +200,14 @@ class Dynamics:
         """Any shapes: lists, batches that broadcast, a given result."""
         spec = catalog.KERNELS[name]
         arrays = self._vectors(**dict(zip(spec.inputs, arguments)))
-        try:
-            batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-        except ValueError:
-            shapes = ", ".join(f"{label} {a.shape}" for label, a in zip(spec.inputs, arrays))
-            raise InputError(f"{name}: the batches do not fit together: {shapes}") from None
+        batch = arrays[0].shape[:-1]
+        alike = all(a.shape == arrays[0].shape for a in arrays)
+        if not alike:
+            try:
+                batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+            except ValueError:
+                shapes = ", ".join(f"{label} {a.shape}" for label, a in zip(spec.inputs, arrays))
+                raise InputError(f"{name}: the batches do not fit together: {shapes}") from None
         if self.engine == NEWTON_EULER:
             arrays = [np.broadcast_to(a, (*batch, self.n)) for a in arrays]
             result = REFERENCE[name](self.arm, *arrays, **({"frame": frame} if spec.frame else {}))
@@ -216,8 +220,10 @@ class Dynamics:
             target = result if result.flags.c_contiguous else np.empty(shape)
             compiled.single([np.ascontiguousarray(a) for a in arrays] + live, target)
         else:
-            count = int(np.prod(batch))
-            flat = [np.ascontiguousarray(np.broadcast_to(a, (*batch, self.n))).reshape(count, self.n) for a in arrays]
+            count = math.prod(batch)
+            if not alike:
+                arrays = [np.broadcast_to(a, (*batch, self.n)) for a in arrays]
+            flat = [np.ascontiguousarray(a).reshape(count, self.n) for a in arrays]
             apart = result.flags.c_contiguous and (out is None or not any(np.may_share_memory(a, out) for a in flat))
             target = result if apart else np.empty(shape)
             if count:

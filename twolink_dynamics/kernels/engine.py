@@ -14,7 +14,7 @@ from . import builtin
 from . import compile as compiler
 from .catalog import PARAMETERS, kernel, trace
 
-BLOCK = 1024  # states per pass of NumPy source, so that a few hundred temporaries stay in the cache
+BLOCK = 4096  # states per pass of NumPy source: less cost per call, and the work array still fits the cache
 PER_THREAD = 2_000_000  # operations below which a batch is not worth another thread
 _pool = None
 
@@ -51,9 +51,16 @@ def in_parallel(call, chunks):
 
 def split(count, weight, threads, grain=64):
     """[(start, stop), …] of `count` items of `weight` operations over at most `threads` threads."""
-    parts = max(1, min(threads, int(count * weight // PER_THREAD), count // grain))
+    parts = min(threads, int(count * weight // PER_THREAD), count // grain)
+    if parts <= 1:
+        return [(0, count)]
     edges = [grain * round(count * k / parts / grain) for k in range(parts)] + [count]
     return list(zip(edges[:-1], edges[1:]))
+
+
+def address(array):
+    """Where an array's data begins."""
+    return array.__array_interface__["data"][0]
 
 
 class KernelBase:
@@ -133,7 +140,7 @@ class LlvmKernel(KernelBase):
 
     def single(self, arrays, out):
         """One state."""
-        self._single(*(a.ctypes.data for a in arrays), out.ctypes.data)
+        self._single(*map(address, arrays), address(out))
 
     @cached_property
     def _rows(self):
@@ -152,20 +159,20 @@ class LlvmKernel(KernelBase):
 
     def rows(self, arrays, out, threads):
         """A batch: arrays (N, size) or shared (size,), out (N, results), all C-contiguous."""
-        function, count = self._rows, len(out)
+        function = self._rows
+        places = [(address(a), 8 * a.shape[1] if a.ndim == 2 else 0) for a in (*arrays, out)]
 
         def call(start, stop):
-            function(*(a.ctypes.data + (8 * start * a.shape[1] if a.ndim == 2 else 0) for a in arrays),
-                     out.ctypes.data + 8 * start * self.results, stop - start)
-        in_parallel(call, split(count, self.weight, threads))
+            function(*[base + start * stride for base, stride in places], stop - start)
+        in_parallel(call, split(len(out), self.weight, threads))
 
     def columns(self, arrays, out, threads):
         """A batch as structure of arrays: arrays (size, N) or shared (size,), out (results, N), all C-contiguous."""
         function, stride = self._columns, out.shape[1]
+        places = [(address(a), 8 if a.ndim == 2 else 0) for a in (*arrays, out)]
 
         def call(start, stop):
-            function(*(a.ctypes.data + (8 * start if a.ndim == 2 else 0) for a in arrays),
-                     out.ctypes.data + 8 * start, stop - start, stride)
+            function(*[base + start * step for base, step in places], stop - start, stride)
         in_parallel(call, split(stride, self.weight, threads))
 
     def steps(self, q, qd, tau, dt, parameters, out, steps, every, threads):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 
+SHARED = ("dt", "parameters")  # one value for all states of a batch
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
@@ -81,16 +82,52 @@ def scalar_source(function, arm, name=None):
     return "from math import cos, sin\n\n\n" + scalar_function(function, arm, name)
 
 
+UFUNCS = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative"}
+
+
 def numpy_source(function, arm, name=None):
     """``def name(q, qd, …, out)`` on columns: arguments (size, N), result written to out (entries, N); needs `numpy`.
 
-    `parameters`, where present, is a flat sequence of numbers."""
-    lines, results = body(function, _pair)
+    Values live in as few rows of one work array as their lifetimes allow, so that a block stays in the cache. `dt` and
+    `parameters` are flat sequences of numbers, and what depends on them alone stays a number."""
+    nodes, last = function.graph.nodes, {}
+    for position, node_id in enumerate(function.order):
+        for operand in nodes[node_id][1:] if nodes[node_id][0] not in ("const", "input") else ():
+            last[operand] = position
+    last.update(dict.fromkeys(function.outputs, len(function.order)))
+    text, scalars, free, rows, lines = names(function), set(), [], 0, []
+    scalars.update(i for i, key in enumerate(nodes) if key[0] == "const" or key[0] == "input" and key[1] in SHARED)
+    for position, node_id in enumerate(function.order):
+        operation, *operands = nodes[node_id]
+        if operation in ("const", "input"):
+            continue
+        terms = [text[i] for i in operands]
+        if scalars.issuperset(operands):
+            scalars.add(node_id)
+            text[node_id] = f"s{node_id}"
+            value = f"{operation}({terms[0]})" if operation in ("sin", "cos") else \
+                f"-{terms[0]}" if operation == "neg" else f"{terms[0]} {SIGNS[operation]} {terms[1]}"
+            lines.append(f"    s{node_id} = {value}")
+            continue
+        done = {text[i] for i in operands if last[i] == position and text[i][0] == "r"}
+        if done:
+            text[node_id] = sorted(done)[0]  # in place: NumPy's elementwise functions allow it
+            free += sorted(done)[1:]
+        elif free:
+            text[node_id] = free.pop()
+        else:
+            text[node_id] = f"r{rows}"
+            rows += 1
+        lines.append(f"    {UFUNCS.get(operation, operation)}({', '.join([*terms, text[node_id]])})")
     arguments = ", ".join([*(a for a, _ in function.inputs), "out"])
-    head = ["from numpy import cos, sin", "", "", f"def {name or function.name}({arguments}):"]
+    head = ["from numpy import add, cos, divide, empty, multiply, negative, sin, subtract", "", "",
+            f"def {name or function.name}({arguments}):"]
     head += [f"    # {line}" for line in banner(function, arm)]
     head += [f"    {argument}{k} = {argument}[{k}]" for argument, k in function.used]
-    tail = [f"    out[{k}] = {result}" for k, result in enumerate(results)]
+    if rows:
+        head.append(f"    {', '.join(f'r{k}' for k in range(rows))}{',' if rows == 1 else ''} = "
+                    f"empty(({rows}, out.shape[1]))")
+    tail = [f"    out[{k}] = {text[i]}" for k, i in enumerate(function.outputs)]
     return "\n".join([*head, *lines, *tail, "    return out", ""])
 
 
