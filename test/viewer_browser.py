@@ -17,6 +17,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--disable-background-networking", "--disable-component-update", "--disable-sync", "--use-gl=angle",
          "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio"]
 PATIENCE = 60.0  # [s] a loaded two-core machine draws a picture a second; nothing here measures time
+SCENE = "canvas[data-engine]"  # three.js marks its canvas; the plots have canvases, too
 LEAKS = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # set by the ROS wheels for their own libraries; the browser has its own
 
 
@@ -85,7 +86,7 @@ class Tab:
     def open(self):
         """Loads the page and waits for its canvas; closes viser's remark about software rendering."""
         self.page.goto(self.url, wait_until="load", timeout=60000)
-        self.page.wait_for_selector("canvas", timeout=60000)
+        self.page.wait_for_selector(SCENE, state="attached", timeout=60000)
         with contextlib.suppress(Exception):  # no remark where there is a GPU
             self.page.wait_for_selector(".mantine-Notification-root", timeout=5000)
         self.quiet()
@@ -97,7 +98,7 @@ class Tab:
 
     def canvas(self):
         """(x, y, width, height) of the 3D picture in pixels of the page."""
-        box = self.page.locator("canvas").first.bounding_box()
+        box = self.page.evaluate("name => document.querySelector(name).getBoundingClientRect().toJSON()", SCENE)
         return box["x"], box["y"], box["width"], box["height"]
 
     def pixel(self, camera, position):
