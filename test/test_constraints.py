@@ -8,6 +8,7 @@ from twolink_dynamics.constraints import (CoincidentTips, ConstraintSet, Coupled
                                           TipOnPlane, TipPinned)
 from twolink_dynamics.friction import Friction
 from twolink_dynamics.plant import Plant
+from twolink_dynamics.resources import find_urdf
 from twolink_dynamics.simulation import Simulation
 
 DRIFT = 1e-8  # [m] what the issue of drift allows over ten seconds
@@ -244,3 +245,14 @@ def test_a_start_off_the_constraint_is_refused_with_the_distance(twolink):
     sim = placed(plant, [0.5, -0.3])
     with pytest.raises(SimulationError, match="leaves the constraints"):
         sim.set_state(sim.q, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("name, constraint, tip_name", [
+    ("four_bar", TipAtDistance((0.675, 0.0, 0.0), 0.525), None),
+    ("five_bar", CoincidentTips("left_tip", "right_tip"), "left_tip")])
+def test_shipped_linkages_are_closed_at_zero_and_stay_closed(name, constraint, tip_name):
+    arm = load_urdf(find_urdf(name), tip=tip_name)
+    sim = Simulation(Plant(arm, constraints=[constraint]), 2e-3)
+    sim.run(0.5)
+    assert np.abs(sim.q).max() > 0.05 and np.abs(sim._mech.constraints.phi(sim.q)).max() < DRIFT
+    assert abs(sim.ledger.balance) < 1e-4

@@ -19,7 +19,7 @@ LAYERS = (
     ("errors",), ("arm",), ("kinematics", "resources", "symbols"),
     ("urdf", "planar", "newton_euler", "lagrangian", "kernels", "friction", "trajectory", "base_parameters"),
     ("dynamics",),
-    ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity"), ("plant", "modes"),
+    ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity", "events"), ("plant", "modes"),
     ("residual",), ("control",), ("simulation", "batch"), ("replay",),
     ("verify", "identification", "model_tests", "motion"),
     ("scenarios",), ("viewer",), ("nodes",), ("commands",), ("cli",), ("__main__",), ("__init__",),

@@ -1,4 +1,7 @@
-"""Simulation: a plant stepped in time, with its ledger."""
+"""Simulation: a plant stepped in time, with its ledger.
+
+Longer than most files here, because one class holds all of a run's state, so that a reset can be seen to restore all of it.
+"""
 from __future__ import annotations
 
 import math
@@ -9,6 +12,7 @@ import numpy as np
 from . import integrators, modes
 from .arm import Arm, frozen
 from .errors import InputError, SimulationError, TwolinkWarning
+from .events import locate
 from .ledger import Ledger
 from .modes import OPEN, SLIP, Modes
 from .plant import Mechanism, Plant
@@ -297,7 +301,7 @@ class Simulation:
         it (or no kernel can be had), and nothing is done."""
         if self._kernel is None or self._kernel.dynamics is not self._mech.dynamics:
             try:
-                self._kernel = RungeKuttaKernel(self._mech.dynamics, self.dt)
+                self._kernel = integrators.RungeKuttaKernel(self._mech.dynamics, self.dt)
             except InputError:
                 self._plain = False
                 return False
@@ -331,7 +335,7 @@ class Simulation:
             span, end, hit = remaining, self._scheme(flow, x, u, remaining), ()
             watch = self._watch(x, now, end[0])
             if watch is not None:
-                span, end, hit = _locate(lambda s: self._scheme(flow, x, u, s), watch, (x, u), end, remaining)
+                span, end, hit = locate(lambda s: self._scheme(flow, x, u, s), watch, (x, u), end, remaining)
             x1, u1, lost, pushed = end
             if now.locked is not None:  # sums of zeros already, but this is what "locked" means
                 x1[now.locked], u1[now.locked] = x[now.locked], 0.0
@@ -457,57 +461,6 @@ class Simulation:
         if steps % every == 0:
             efforts[-1] = self.effort
         return Trajectory(t, q, qd, efforts)
-
-
-class RungeKuttaKernel:
-    """One RK4 step of q̈ = M⁻¹ (τ − h) in machine code, through buffers that stay where they are; raises InputError where
-    the engine has none."""
-
-    def __init__(self, dynamics, dt):
-        self.dynamics = dynamics
-        n = dynamics.n
-        _, self._step = dynamics.pointer("rk4_step")
-        self._input = np.empty((3, n))
-        self._dt, self._output = np.array([dt]), np.empty((2, n))
-        live = [] if dynamics.parameters is None else [dynamics.parameters]
-        buffers = [*self._input, self._dt, *live, self._output]
-        self._addresses = [buffer.ctypes.data for buffer in buffers]
-        self._keep = buffers
-
-    def __call__(self, q, qd, tau):
-        self._input[0], self._input[1], self._input[2] = q, qd, tau
-        self._step(*self._addresses)
-        q, qd = self._output.copy()
-        return q, qd
-
-
-def _locate(advance, watch, start, end, span):
-    """(time, end state, keys hit): the first instant in (0, span] at which a watched value is negative, from its crossing
-    by false position safeguarded with halving, to 1e-13 of the span or of the value; (span, end, ()) where none is."""
-    keys, values = watch
-    high, high_values = span, values(end[0], end[1])
-    if not (high_values < 0.0).any():
-        return span, end, ()
-    low, low_values = 0.0, np.maximum(values(*start), 0.0)
-    for k in range(100):
-        crossed = high_values < 0.0
-        if high - low <= 1e-13 * span or (-high_values[crossed]).max() <= 1e-14:
-            break
-        fraction = (low_values[crossed] / (low_values[crossed] - high_values[crossed])).min()
-        if k % 3 == 2:
-            fraction = 0.5
-        middle = low + min(max(fraction, 0.0), 1.0) * (high - low)
-        if middle <= low:
-            middle = low + 1e-3 * (high - low)
-        elif middle >= high:
-            middle = high - 1e-3 * (high - low)
-        state = advance(middle)
-        found = values(state[0], state[1])
-        if (found < 0.0).any():
-            high, end, high_values = middle, state, found
-        else:
-            low, low_values = middle, found
-    return high, end, [key for key, value in zip(keys, high_values) if value < 0.0]
 
 
 def _readonly(array):
