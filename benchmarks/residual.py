@@ -1,4 +1,4 @@
-"""How long one residual torque takes: python benchmarks/residual.py [--repeat N]. Prints the best of several repeats."""
+"""How long one residual torque takes: python benchmarks/residual.py [--repeat N]; the best of several repeats."""
 import argparse
 import platform
 import timeit
@@ -36,8 +36,9 @@ def main():
             residual, state = example(arm, ripple)
             features, units = residual.mean.size, residual.hidden_bias.size
 
-            def best(number):
-                return min(timeit.repeat(lambda: residual.torque(*state), number=number, repeat=repeat)) / number * 1e6  # short: between what else runs
+            def best(number, residual=residual, state=state):
+                # few calls a time, so that some repeat falls between what else runs
+                return min(timeit.repeat(lambda: residual.torque(*state), number=number, repeat=repeat)) / number * 1e6
             line = f"{name}: {arm.n} joints, {features} features, {units} units{', ripple' if ripple else ''}:"
             numpy = best(50)
             fast = best(200) if residual.compile()._fast is not None else None

@@ -11,9 +11,18 @@ from twolink_dynamics.dynamics import Dynamics
 from twolink_dynamics.errors import InputError
 from twolink_dynamics.flexible import FlexibleJoints
 from twolink_dynamics.friction import Friction
-from twolink_dynamics.model_tests import TESTS, BenchStopped, EffortBench, Model, SimulationBench, Workspace
+from twolink_dynamics.model_tests import (
+    TESTS,
+    BenchStopped,
+    EffortBench,
+    Model,
+    SimulationBench,
+    Workspace,
+    static,
+    sweep,
+    tracking,
+)
 from twolink_dynamics.model_tests import friction as friction_test
-from twolink_dynamics.model_tests import static, sweep, tracking
 from twolink_dynamics.model_tests.bench import Guard
 from twolink_dynamics.model_tests.motions import Oscillation, Rest, Sequence
 from twolink_dynamics.plant import Plant
@@ -72,20 +81,23 @@ def test_right_model_passes_all(experiments, arm):
 
 @pytest.mark.parametrize("scale", [0.92, 1.08])
 def test_wrong_mass_fails_the_static_test_alone(experiments, arm, scale):
-    assert verdicts(experiments, Model(with_mass(arm, scale))) == dict(static=False, friction=True, sweep=True, tracking=True)
-    result = static.analyse(*experiments["static"], Model(with_mass(arm, scale)))
+    model = Model(with_mass(arm, scale))
+    assert verdicts(experiments, model) == dict(static=False, friction=True, sweep=True, tracking=True)
+    result = static.analyse(*experiments["static"], model)
     assert f"link2 {100.0 * (1.0 / scale - 1.0):+.1f} %" in result.lines[-1]  # and it says which mass
 
 
 @pytest.mark.parametrize("wrong", [dict(coulomb=[0.4, 0.1]), dict(coulomb=[0.6, 0.4]), dict(coulomb=0.0, damping=0.0)])
 def test_wrong_friction_fails_the_friction_test_alone(experiments, arm, wrong):
-    assert verdicts(experiments, Model(arm.with_joints(**wrong))) == dict(static=True, friction=False, sweep=True, tracking=True)
+    model = Model(arm.with_joints(**wrong))
+    assert verdicts(experiments, model) == dict(static=True, friction=False, sweep=True, tracking=True)
 
 
 def test_missing_velocity_product_fails_the_tracking_test_alone(experiments, arm):
     right, wrong = Model(arm), Model(arm, half_coriolis(arm))
     log = experiments["tracking"][1]
-    assert np.abs(right.inverse(log.q, log.qd, 0 * log.q) - wrong.inverse(log.q, log.qd, 0 * log.q)).max() > 0.5  # [N m]
+    still = np.zeros_like(log.q)
+    assert np.abs(right.inverse(log.q, log.qd, still) - wrong.inverse(log.q, log.qd, still)).max() > 0.5  # [N m]
     assert verdicts(experiments, wrong) == dict(static=True, friction=True, sweep=True, tracking=False)
 
 

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from ros_harness import Started  # noqa: E402
+
 from twolink_dynamics import cli  # noqa: E402
 from twolink_dynamics.model_tests import BenchStopped  # noqa: E402
 from twolink_dynamics.model_tests.motions import Oscillation, Rest  # noqa: E402

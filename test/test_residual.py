@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from arms import build_arm
 
 from twolink_dynamics import cli
 from twolink_dynamics.arm import CONTINUOUS
@@ -12,7 +13,6 @@ from twolink_dynamics.errors import InputError, ModelError
 from twolink_dynamics.model_tests.motions import Oscillation
 from twolink_dynamics.residual import Residual, training
 from twolink_dynamics.trajectory import Trajectory
-from arms import build_arm
 
 LESS = 0.6  # tracking RMS must fall by this share: what the literature reports for learnt residuals
 BITS = 1e-9  # machine code against NumPy: the order of summation differs, weights are of order 10
@@ -31,7 +31,8 @@ def ripple(q, qd):
 
 def stribeck(q, qd):
     """Friction whose force falls with speed before it rises."""
-    return tuple((c + 0.5 * c * np.exp(-(v / 0.15) ** 2)) * np.tanh(v / 0.02) + 0.3 * c * v for c, v in zip((1.0, 0.4), qd))
+    return tuple(c * ((1.0 + 0.5 * np.exp(-(v / 0.15) ** 2)) * np.tanh(v / 0.02) + 0.3 * v)
+                 for c, v in zip((1.0, 0.4), qd))
 
 
 def nothing(q, qd):
@@ -84,8 +85,8 @@ def trained(twolink):
     """{(effect, seed): (residual, tracking RMS of the model alone, and with the residual)}, unseen motions."""
     keys = [(effect, seed) for effect in EFFECTS for seed in SEEDS] + [(nothing, 1)]
     effects = [effect for effect, _ in keys]
-    logs, _ = closed_loops(twolink, 2 * effects, [motion(seed + more, 1.5, 12.0) for more in (0, 10) for _, seed in keys],
-                           12.0)
+    motions = [motion(seed + more, 1.5, 12.0) for more in (0, 10) for _, seed in keys]
+    logs, _ = closed_loops(twolink, 2 * effects, motions, 12.0)
     learnt = [training.fit([one, two], twolink, samples=2500, iterations=80, seed=seed).compile()
               for one, two, (_, seed) in zip(logs, logs[len(keys):], keys)]
     unseen = [motion(100 + seed, 1.1, 5.0) for _, seed in keys]
@@ -237,7 +238,8 @@ def test_bad_logs_are_named(twolink):
     back = t.copy()
     back[50] = 0.1
     for bad, words in ((log(tau=broken), "tau of joint 2 is nan at sample 7"), (log(t=back), "at sample 50"),
-                       (log(q=zero[:, :1]), "q has shape"), (log(t=t[:20], q=zero[:20], qd=zero[:20], tau=zero[:20]), "too few")):
+                       (log(q=zero[:, :1]), "q has shape"),
+                       (log(t=t[:20], q=zero[:20], qd=zero[:20], tau=zero[:20]), "too few")):
         with pytest.raises(InputError, match=words):
             training.fit([bad], twolink)
     with pytest.raises(InputError, match="no log"):
@@ -266,8 +268,8 @@ def test_command_learns_and_reports(twolink, tmp_path, capsys):
     assert Residual.load(out, twolink).clip.all()
     assert cli.main(["learn-residual", str(tmp_path / "nothing.csv"), *fast]) == 1
     assert "its output is 0" in capsys.readouterr().out
-    for arguments in (["learn-residual", "missing.csv", *fast], ["learn-residual", str(tmp_path / "spring.csv"), "--cutoff", "0"],
-                      ["learn-residual", str(tmp_path / "spring.csv"), "--out", "/nowhere/r.npz"]):
-        assert cli.main(arguments) == 2
+    good = str(tmp_path / "spring.csv")
+    for arguments in (["missing.csv", *fast], [good, "--cutoff", "0"], [good, "--out", "/nowhere/r.npz"]):
+        assert cli.main(["learn-residual", *arguments]) == 2
         error = capsys.readouterr().err.strip().splitlines()[-1]
         assert error.startswith("twolink: error:")

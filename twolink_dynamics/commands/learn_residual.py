@@ -11,10 +11,11 @@ HELP = "learn from logs what the model lacks, and nothing else"
 
 def add_arguments(parser):
     parser.add_argument("logs", nargs="+", metavar="LOG.csv", help="recordings: time, positions, velocities, efforts")
-    parser.add_argument("--urdf", default="twolink", metavar="FILE", help="the model (path or shipped name; default twolink)")
+    parser.add_argument("--urdf", default="twolink", metavar="FILE",
+                        help="the model (path or shipped name; default twolink)")
     parser.add_argument("--out", default="residual.npz", metavar="FILE", help="where to write (default residual.npz)")
     parser.add_argument("--validate", action="append", default=[], metavar="LOG.csv",
-                        help="judge on this recording; default: on the last fifth of every log, which is not trained on")
+                        help="judge on this recording (default: on the last fifth of every log, not trained on)")
     parser.add_argument("--tip", default=None, help="tip link, for a branched arm")
     parser.add_argument("--units", type=int, default=12, help="hidden units (default 12)")
     parser.add_argument("--iterations", type=int, default=300, help="at most so many steps (default 300)")
@@ -24,7 +25,7 @@ def add_arguments(parser):
 
 
 def run(args):
-    """0: something was learnt and written; 1: nothing worth it, the file's output is 0; 130: interrupted, best so far written."""
+    """0: something was learnt; 1: nothing worth it, the output is 0; 130: interrupted, the best so far is written."""
     from ..residual import training
     from ..resources import find_urdf
     from ..trajectory import Trajectory

@@ -15,21 +15,25 @@ TESTS = ("static", "friction", "sweep", "tracking")
 
 
 def add_arguments(parser):
-    parser.add_argument("--urdf", default="twolink", metavar="FILE", help="the model (path or shipped name; default twolink)")
+    parser.add_argument("--urdf", default="twolink", metavar="FILE",
+                        help="the model (path or shipped name; default twolink)")
     parser.add_argument("--only", choices=TESTS, action="append", help="only this test (may be given several times)")
     parser.add_argument("--model", metavar="FILE.py:NAME",
-                        help="your own equations: NAME(q, qd, qdd) -> torque, arrays (N, n); the URDF gives limits and friction")
+                        help="your own equations NAME(q, qd, qdd) -> torque, arrays (N, n); the URDF gives the rest")
     parser.add_argument("--plant-urdf", metavar="FILE", help="what is simulated (default: the model itself)")
-    parser.add_argument("--plant-payload", type=float, default=0.0, metavar="KG", help="a mass the plant carries at its tip")
+    parser.add_argument("--plant-payload", type=float, default=0.0, metavar="KG",
+                        help="a mass the plant carries at its tip")
     parser.add_argument("--ros", choices=("effort", "trajectory"), metavar="effort|trajectory",
-                        help="test the arm on ROS topics: by effort commands, or by trajectories its own controller follows")
+                        help="test the arm on ROS topics, by effort commands or through its own trajectory controller")
     parser.add_argument("--namespace", default="", help="of the topics (with --ros)")
     parser.add_argument("--joint-states", default="joint_states", metavar="TOPIC")
     parser.add_argument("--commands", default="effort_controller/commands", metavar="TOPIC", help="with --ros effort")
     parser.add_argument("--trajectory", default="joint_trajectory", metavar="TOPIC", help="with --ros trajectory")
-    parser.add_argument("--command-joints", metavar="A,B", help="order of the effort commands (default: the URDF's)")
+    parser.add_argument("--command-joints", metavar="A,B",
+                        help="order of the effort commands (default: the URDF's)")
     parser.add_argument("--tip", default=None, help="tip link, for a branched arm")
-    parser.add_argument("--centre", metavar="Q1,Q2", help="pose the tests move about (default: the middle of the limits)")
+    parser.add_argument("--centre", metavar="Q1,Q2",
+                        help="pose the tests move about (default: the middle of the limits)")
     parser.add_argument("--span", type=float, metavar="RAD", help="at most so far from it (default 1.2 rad, 0.2 m)")
     parser.add_argument("--points", type=int, help="static: poses per joint (default 5 for two joints)")
     parser.add_argument("--rate", type=float, default=500.0, metavar="HZ", help="of the simulated bench (default 500)")
@@ -84,7 +88,7 @@ def _experiments(args, bench, model, workspace, folder):
     home = bench.state()[1]
     results = []
     for name in args.only or TESTS:
-        def progress(share):
+        def progress(share, name=name):
             print(f"\r{name}: {100.0 * share:.0f} % ", end="", file=sys.stderr, flush=True)
         more = dict(points=args.points) if name == "static" else {}
         result, log = model_tests.TESTS[name].run(bench, model, workspace, progress, **more)

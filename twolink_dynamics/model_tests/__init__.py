@@ -1,7 +1,7 @@
 """Does the model describe the arm? Experiments on a bench (simulated or real), each with numbers and a verdict.
 
-Each module has ``plan(model, workspace) -> Plan``, ``analyse(plan, log, model) -> Result`` and ``run(bench, model, ...)``;
-what a test does not judge it leaves free, so that a failure names the culprit.
+Each module has ``plan(model, workspace) -> Plan``, ``analyse(plan, log, model) -> Result`` and ``run(bench, ...)``.
+What a test does not judge it leaves free, so that a failure names the culprit.
 """
 from . import friction, static, sweep, tracking
 from .bench import Bench, BenchStopped, EffortBench, SimulationBench

@@ -22,8 +22,8 @@ class BenchStopped(TwolinkError, RuntimeError):
 
 
 class Guard:
-    """Raises BenchStopped when a joint leaves its position or velocity limits, wants more than its effort limit for longer
-    than SATURATED (a late message may ask for that once), or does not follow. One guard per motion."""
+    """Raises BenchStopped when a joint leaves its position or velocity limits, wants more than its effort limit for
+    longer than SATURATED (a late message may ask for that once), or does not follow. One guard per motion."""
 
     def __init__(self, arm, lost=LOST):
         self.arm, self.lost = arm, lost
@@ -59,8 +59,8 @@ class Bench:
         raise NotImplementedError
 
     def follow(self, motion, progress=None):
-        """Moves along `motion` (sample(t) -> Reference, duration) and returns the Trajectory measured: τ[k] is the effort
-        applied from t[k] on. `progress(share)` is called now and then. Raises BenchStopped."""
+        """Moves along `motion` (sample(t) -> Reference, duration) and returns the Trajectory measured: τ[k] is the
+        effort applied from t[k] on. `progress(share)` is called now and then. Raises BenchStopped."""
         raise NotImplementedError
 
     def approach(self, q):
@@ -68,7 +68,8 @@ class Bench:
         now = self.state()[1]
         kinds = self.arm.prismatic.tolist()
         speed = np.minimum([APPROACH_SPEED[kind] for kind in kinds], 0.3 * self.arm.velocity_limit)
-        way = PointToPoint(now, q, speed, [APPROACH_ACCELERATION[kind] for kind in kinds], profile="quintic", arm=self.arm)
+        acceleration = [APPROACH_ACCELERATION[kind] for kind in kinds]
+        way = PointToPoint(now, q, speed, acceleration, profile="quintic", arm=self.arm)
         if way.duration > 0.0:
             self.follow(way)
 
@@ -118,7 +119,7 @@ class EffortBench(Bench):
         return Trajectory(table[:, 0], *np.split(table[:, 1:], (n, 2 * n), axis=1))
 
     def stop(self):
-        """Brings the arm to rest without a reference: gravity and damping for at most a second. No guard: this is it."""
+        """Brings the arm to rest without a reference: gravity and damping for at most a second, unguarded."""
         t, q, qd = self.state()
         end = t + 1.0
         while t < end and np.isfinite(q).all() and np.abs(qd).max() > 0.02:

@@ -1,7 +1,7 @@
 """Friction, separated from everything else: one joint at a time runs to and fro at constant speeds.
 
-Over the same stretch the mean efforts of the two directions differ by twice the friction, and share gravity; at constant
-speed of one joint there is neither inertia nor a velocity product. F(v) is then split into
+Over the same stretch the mean efforts of the two directions differ by twice the friction, and share gravity; at
+constant speed of one joint there is neither inertia nor a velocity product. F(v) is then split into
 
     F(v) = Fc + Fv v + (Fs − Fc) exp(−(v/vs)²)
 """
@@ -100,11 +100,12 @@ def analyse(plan, log, model):
             lines.append(f"{name}: not tested, its room or velocity limit is too small")
             continue
         rows, load = [], []
-        for speed, pair in runs:
+        for _, pair in runs:
             ways = [(log.t >= low) & (log.t <= high) for low, high in pair]
             forward, back = (tau[chosen, j] for chosen in ways)
             pace = 0.5 * (log.qd[ways[0], j].mean() - log.qd[ways[1], j].mean())
-            spread = 0.5 * np.sqrt((_scatter(forward) + _scatter(back)) * min(CORRELATION / (pair[0][1] - pair[0][0]), 1.0))
+            alike = min(CORRELATION / (pair[0][1] - pair[0][0]), 1.0)
+            spread = 0.5 * np.sqrt((_scatter(forward) + _scatter(back)) * alike)
             rows.append((pace, 0.5 * (forward.mean() - back.mean()), spread))
             load += [forward.mean(), back.mean()]
         speeds, force, spread = np.array(rows).T

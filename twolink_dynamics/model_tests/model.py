@@ -44,7 +44,7 @@ class Model:
         return ((self.gravity(q + shift) - self.gravity(q - shift)) / (2.0 * step)).T
 
     def link_torques(self, q, qd, qdd):
-        """(N, n, links): what each link of the arm contributes to τ; its columns are what a wrong link mass looks like."""
+        """(N, n, links): what each link of the arm contributes to τ, which is what its mass being wrong looks like."""
         regressor = self.dynamics.regressor(q, qd, qdd)
         parameters = np.stack([link.parameters for link in self.arm.links])
         return np.sum(regressor.reshape(*regressor.shape[:-1], *parameters.shape) * parameters, axis=-1)
@@ -59,7 +59,7 @@ class Workspace:
 
     @classmethod
     def of(cls, arm, centre=None, span=None):
-        """Around `centre` (the middle of the limits), at most `span` (1.2 rad, 0.2 m) to each side and 60 % of the room.
+        """Around `centre` (the middle of the limits), at most `span` (1.2 rad, 0.2 m) each way and 60 % of the room.
 
         Raises InputError for a centre outside of the limits or a span that is not positive."""
         limited = np.isfinite(arm.lower) & np.isfinite(arm.upper)

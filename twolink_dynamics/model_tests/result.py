@@ -39,13 +39,14 @@ class Result:
         """Text lines: the verdict, each joint against its tolerance, then the remarks."""
         yield f"{self.name}: {'PASS' if self.passed else 'FAIL'}"
         for name, error, tolerance, good in zip(self.joint_names, self.error, self.tolerance, self.joint_passed):
-            yield f"  {name}: error {error:.4g} {self.unit}, tolerance {tolerance:.4g} {'' if good else '<- FAIL'}".rstrip()
+            yield f"  {name}: error {error:.4g} {self.unit}, tolerance {tolerance:.4g}{'' if good else ' <- FAIL'}"
         yield from (f"  {line}" for line in self.lines)
 
     def as_dict(self):
         """For JSON."""
         return dict(test=self.name, passed=self.passed, joints=list(self.joint_names), unit=self.unit,
-                    error=np.asarray(self.error).tolist(), tolerance=np.asarray(self.tolerance).tolist(), **self.numbers)
+                    error=np.asarray(self.error).tolist(), tolerance=np.asarray(self.tolerance).tolist(),
+                    **self.numbers)
 
 
 def rms(values, axis=0):

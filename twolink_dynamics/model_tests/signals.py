@@ -7,7 +7,7 @@ from ..errors import InputError
 
 
 def centred(tau):
-    """Efforts (N, n) at the instants of the states: τ[k] is held from t[k] on, so the mean of the one before and after."""
+    """Efforts (N, n) at the instants of the states: τ[k] is held from t[k] on, so the mean of before and after."""
     return 0.5 * (tau + np.concatenate([tau[:1], tau[:-1]]))
 
 

@@ -114,8 +114,8 @@ def analyse(plan, log, model):
         dense = np.geomspace(0.7 * omega.min(), 1.4 * omega.max(), 200)
         line = 1.0 / (K[j, j] - dense**2 * M[j, j] + 1j * dense * free[0])
         bode[name] = (omega, Q / T, dense, line)
-    return Result("sweep", arm.joint_names, np.array(error), np.array(tolerance), "of the effort's amplitude", tuple(lines),
-                  dict(response=table), dict(bode=bode))
+    return Result("sweep", arm.joint_names, np.array(error), np.array(tolerance), "of the effort's amplitude",
+                  tuple(lines), dict(response=table), dict(bode=bode))
 
 
 def run(bench, model, workspace, progress=None, frequencies=None):

@@ -2,8 +2,8 @@
 
 The error e = τ − τ_model is reported whole, and split: what wrong link masses and wrong friction would explain (least
 squares on the links' torques and on sign q̇ and q̇ of each joint) belongs to the static and friction tests; what is left
-is wrong in the structure: a missing velocity product, an inertia no mass explains. The test fails on that rest, or where
-the whole error is so large that the prediction is of no use.
+is wrong in the structure: a missing velocity product, an inertia no mass explains. The test fails on that rest, or
+where the whole error is so large that the prediction is of no use.
 """
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def plan(model, workspace, duration=DURATION, seed=0):
         if found is not None and found[1] > weight:
             best, weight = found
     if best is None:
-        raise InputError(f"tracking: {100 * EFFORT_SHARE:.0f} % of the effort limits {model.arm.effort_limit.tolist()} do not "
-                         "carry the arm in this workspace")
+        raise InputError(f"tracking: {100 * EFFORT_SHARE:.0f} % of the effort limits {model.arm.effort_limit.tolist()} "
+                         "do not carry the arm in this workspace")
     return Plan(best)
 
 
@@ -69,8 +69,8 @@ def _candidate(model, workspace, duration, most, rng):
     for _ in range(40):
         motion, q, qd, qdd = sampled(speed)
         effort = np.asarray(model.inverse(q, qd, qdd), float)
-        if (np.abs(qd).max(0) <= most).all() and (np.abs(effort).max(0) <= EFFORT_SHARE * model.arm.effort_limit).all() \
-                and (np.abs(q - workspace.centre).max(0) <= workspace.half).all():
+        if ((np.abs(qd) <= most).all() and (np.abs(effort) <= EFFORT_SHARE * model.arm.effort_limit).all()
+                and (np.abs(q - workspace.centre) <= workspace.half).all()):
             products = np.asarray(model.inverse(q, qd, np.zeros_like(q)), float) - model.gravity(q)
             return motion, float(np.sum(rms(products) / rms(effort)))
         speed *= 0.88
@@ -105,8 +105,10 @@ def analyse(plan, log, model):
     whole, structure = rms(error), rms(left)
     effort = rms(measured)
     limits = STRUCTURE * products + FLOOR * effort, USELESS * effort
-    lines = [f"{name}: effort {a:.4g} RMS (velocity products {d:.3g}), predicted within {b:.3g}; no mass and no friction "
-             f"explains {c:.3g}" for name, a, b, c, d in zip(arm.joint_names, effort, whole, structure, products)]
+    lines = [f"{name}: effort {a:.4g} RMS (velocity products {d:.3g}), "
+             f"predicted within {b:.3g}; no mass and no "
+             f"friction explains {c:.3g}" for name, a, b, c, d in
+             zip(arm.joint_names, effort, whole, structure, products)]
     masses = ", ".join(f"{joint.name} {100.0 * value:+.1f} %" for joint, value in zip(arm.links, values))
     if (whole > 2.0 * (structure + limits[0])).any():
         lines.append(f"most of the error is what other link masses ({masses}) or another friction would give: see the "

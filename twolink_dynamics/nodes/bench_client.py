@@ -27,7 +27,7 @@ class RosBench(EffortBench):
 
     mode       "effort": a command for every joint state on `commands` (std_msgs/Float64MultiArray, in `command_joints`
                order, as forward_command_controller takes it); "trajectory": whole motions on `joint_trajectory`
-               (trajectory_msgs/JointTrajectory), followed by the arm's own controller, efforts as joint_states report them
+               (trajectory_msgs/JointTrajectory), followed by the arm's own controller, efforts as joint_states say
     patience   [s] without joint states after which the arm counts as lost, and to wait for it at the start
     Topics are relative to `namespace`. Use as a context manager. Raises BenchStopped where the arm is not there, stops
     talking, lacks a joint, a velocity or an effort, or where somebody else commands it too.
@@ -81,8 +81,8 @@ class RosBench(EffortBench):
         at = [names.index(name) for name in self.arm.joint_names]
         for what in ("position", "velocity", "effort"):
             if len(getattr(msg, what)) != len(names):
-                raise BenchStopped(f"joint_states have {len(getattr(msg, what))} values of {what} for {len(names)} joints; "
-                                   "the tests need position, velocity and effort")
+                raise BenchStopped(f"joint_states have {len(getattr(msg, what))} values of {what} for {len(names)} "
+                                   "joints; the tests need position, velocity and effort")
         stamp = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
         values = [np.array(getattr(msg, what))[at] for what in ("position", "velocity", "effort")]
         if not np.isfinite(values).all():

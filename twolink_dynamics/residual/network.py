@@ -2,9 +2,9 @@
 
     τ = τ_model(q, q̇, q̈) + fade(q, q̇, q̈) · clip( W_h tanh(W x + b) + W_x x + c )
 
-x are the normalised features: sin kq and cos kq of the harmonics the training found worth having (always k = 1 for revolute
-joints), then q of the joints that cannot turn for ever, q̇ and q̈. The straight path W_x carries what is a sum of features
-(springs, ripple, wrong inertia), the tanh units what is not (Stribeck friction, couplings).
+x are the normalised features: sin kq and cos kq of the harmonics the training found worth having (always k = 1 for
+revolute joints), then q of the joints that cannot turn for ever, q̇ and q̈. The straight path W_x carries what is a sum
+of features (springs, ripple, wrong inertia), the tanh units what is not (Stribeck friction, couplings).
 """
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Residual:
         return np.tanh(x @ self.hidden.T + self.hidden_bias) @ self.readout.T + x @ self.straight.T + self.bias
 
     def torque(self, q, qd, qdd):
-        """τ_NN (…, n) [N m or N] at q, q̇, q̈ (…, n); always finite, |τ_NN| ≤ clip, 0 far outside of the training range."""
+        """τ_NN (…, n) [N m or N] at q, q̇, q̈ (…, n); always finite, |τ_NN| ≤ clip, 0 far out of the training range."""
         if self._fast is not None and type(q) is np.ndarray and q.ndim == 1:
             try:
                 return np.array(self._fast(*q.tolist(), *qd.tolist(), *qdd.tolist()))
@@ -117,7 +117,7 @@ class Residual:
             return np.where(fade > 0.0, fade * tau, 0.0)
 
     def fade(self, q, qd, qdd):
-        """(…) 1 inside of the training range, falling smoothly (C¹) to 0 at FADE_MARGIN of the half range outside; 0 for NaN."""
+        """(…) 1 inside of the training range, falling smoothly (C¹) to 0 within FADE_MARGIN beyond; 0 for NaN."""
         z = np.concatenate((q, qd, qdd), axis=-1)
         if z.shape[-1] != 3 * self.n:
             raise InputError(f"residual: {z.shape[-1]} numbers given, it takes q, q̇, q̈ of {choices(self.joint_names)}")
@@ -132,7 +132,7 @@ class Residual:
         return np.prod(smooth, axis=-1)
 
     def compile(self):
-        """Makes `torque` of a single state fast with llvmlite (0.2 s, once); without it nothing changes. Returns self."""
+        """Makes `torque` of a single state fast with llvmlite (0.2 s, once); nothing changes without it. Gives self."""
         from .compiled import compile_torque
         object.__setattr__(self, "_fast", compile_torque(self))
         return self

@@ -113,8 +113,13 @@ def _explained(rest, columns):
     return 1.0 - left.var() / max(rest.var(), 1e-300), left
 
 
+def _ripple(k, rest, q):
+    """Share of the variance of `rest` that sin kq and cos kq explain."""
+    return _explained(rest, np.stack([np.sin(k * q), np.cos(k * q)], axis=1))[0]
+
+
 def find_harmonics(samples, arm, most=3, highest=60):
-    """[(joint, k)]: ripples sin(k q_j + φ) in the target of each joint, strongest first, beside k = 1 of revolute joints.
+    """[(joint, k)]: ripples sin(k q_j + φ) in the target of each joint, strongest first, after k = 1 of revolute ones.
 
     A scan of least-squares fits after a smooth baseline; k is whole for continuous joints, real for the others.
     A ripple counts if it explains 2 % of the target and can be told from its neighbours (two periods were seen).
@@ -134,18 +139,16 @@ def find_harmonics(samples, arm, most=3, highest=60):
             candidates = np.arange(max(2, np.ceil(lowest)), highest + 1)
         else:
             candidates = np.arange(max(lowest, 2.0), highest, 0.25)
-
-        def share(k, rest):
-            return _explained(rest, np.stack([np.sin(k * q), np.cos(k * q)], axis=1))[0]
         columns = baseline
         for _ in range(most):
             left = _explained(rest, np.stack(columns, axis=1))[1]
             if not len(candidates) or left.var() < 1e-12 * total:
                 break
-            best = max(candidates, key=lambda k: share(k, left))
+            best = max(candidates, key=lambda k, left=left, q=q: _ripple(k, left, q))
             if not arm.continuous[j]:
-                best = minimize_scalar(lambda k: -share(k, left), bounds=(best - 0.25, best + 0.25), method="bounded").x
-            if share(best, left) * left.var() < 0.02 * total:
+                best = minimize_scalar(lambda k, left=left, q=q: -_ripple(k, left, q), method="bounded",
+                                       bounds=(best - 0.25, best + 0.25)).x
+            if _ripple(best, left, q) * left.var() < 0.02 * total:
                 break
             found.append((j, float(best)))
             columns = [*columns, np.sin(best * q), np.cos(best * q)]
@@ -186,7 +189,7 @@ def _loss(vector, x, y, units):
 
 
 def _start(x, y, units, speeds, rng):
-    """First weights: half of the units steep in one joint's speed (friction), half random, the readout by least squares."""
+    """First weights: half of the units steep in one joint's speed (friction), half random, the rest least squares."""
     width, n = x.shape[1], y.shape[1]
     hidden = rng.normal(size=(units, width)) / np.sqrt(width)
     hidden_bias = rng.normal(size=units) * 0.5
@@ -209,7 +212,7 @@ def fit(logs, arm, *, model=None, validate=(), units=12, seed=0, iterations=300,
     samples          at most so many, evenly decimated
     units            tanh units; iterations: L-BFGS steps at most, the best on held-out samples is kept
     progress         called with (iteration, held-out RMS over all joints in standard deviations of the residual);
-                     KeyboardInterrupt there, or anywhere in the fit, ends it with the best so far (notes["interrupted"])
+                     KeyboardInterrupt there, or anywhere in the fit, ends it with the best so far (notes "interrupted")
     Raises InputError for logs that cannot be used.
     """
     from scipy.optimize import minimize
