@@ -100,7 +100,7 @@ def run():
         entries = contenders("twolink (2)", "inverse_dynamics", count)
         table = results[f"growth {count}"] = race({k: v for k, v in entries.items() if k == "ours, rows"}, rounds=5)
         show(f"twolink, rows, N = {count}", table)
-    for count, steps in ((1, 2000), (1024, 100)):
+    for count, steps in ((1, 20_000), (1024, 100)):
         table = results[f"rk4 {count}"] = race(rollouts(count, steps), against="MuJoCo rollout", rounds=5)
         show(f"RK4 at 1 ms, twolink, {count} trajectories, per step (x: times faster than MuJoCo)", table)
     return results
