@@ -75,13 +75,15 @@ def test_pulling_the_tip_deflects_it_by_F_over_K(desk):
     assert desk.parameter("dynamics", "stiffness")[0] == STIFFNESS
     desk.tab.page.keyboard.press("Space")
     desk.wait(lambda: page.interaction.mode == "push the tip", "the space key switching the mode")
-    desk.drag(start, start + (0.06, 0.0, 0.10), release=False)
+    way = np.array((0.06, 0.0, 0.10))
+    desk.drag(start, start + way, release=False)
     desk.wait(lambda: np.linalg.norm(desk.feed.wrench) > 5.0, "pulling")
     desk.tab.page.wait_for_timeout(500)
     desk.at_rest()
     force, deflection = np.array(desk.feed.wrench), desk.tip - start
     expected = force / STIFFNESS
     assert np.linalg.norm(expected) > 0.015  # a pull one can see
+    assert deflection @ way > 0.9 * np.linalg.norm(deflection) * np.linalg.norm(way)  # towards the mouse
     assert np.linalg.norm(deflection - expected) < 0.05 * np.linalg.norm(expected)
     desk.tab.page.mouse.up()
     desk.wait(lambda: not np.any(desk.feed.wrench), "the force ending on release")
