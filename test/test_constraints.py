@@ -1,11 +1,19 @@
 """Constraints by multipliers: reachable directions, drift, the multipliers' values, and what is refused."""
+
 import mujoco
 import numpy as np
 import pytest
 
 from twolink_dynamics import Dynamics, InputError, ModelError, SimulationError, load_urdf
-from twolink_dynamics.constraints import (CoincidentTips, ConstraintSet, CoupledJoints, TipAtDistance, TipOnLine,
-                                          TipOnPlane, TipPinned)
+from twolink_dynamics.constraints import (
+    CoincidentTips,
+    ConstraintSet,
+    CoupledJoints,
+    TipAtDistance,
+    TipOnLine,
+    TipOnPlane,
+    TipPinned,
+)
 from twolink_dynamics.friction import Friction
 from twolink_dynamics.plant import Plant
 from twolink_dynamics.resources import find_urdf
@@ -15,17 +23,30 @@ DRIFT = 1e-8  # [m] what the issue of drift allows over ten seconds
 
 FIVE_BAR = """<robot name="five"><link name="base"/>
 {links}
-<joint name="l1" type="continuous"><parent link="base"/><child link="left1"/><origin xyz="-0.1 0 0"/><axis xyz="0 -1 0"/></joint>
-<joint name="l2" type="continuous"><parent link="left1"/><child link="left2"/><origin xyz="0.3 0 0"/><axis xyz="0 -1 0"/></joint>
+<joint name="l1" type="continuous"><parent link="base"/><child link="left1"/><origin xyz="-0.1 0 0"/>
+<axis xyz="0 -1 0"/></joint>
+<joint name="l2" type="continuous"><parent link="left1"/><child link="left2"/><origin xyz="0.3 0 0"/>
+<axis xyz="0 -1 0"/></joint>
 <joint name="lt" type="fixed"><parent link="left2"/><child link="left_tip"/><origin xyz="0.4 0 0"/></joint>
-<joint name="r1" type="continuous"><parent link="base"/><child link="right1"/><origin xyz="0.1 0 0"/><axis xyz="0 -1 0"/></joint>
-<joint name="r2" type="continuous"><parent link="right1"/><child link="right2"/><origin xyz="0.3 0 0"/><axis xyz="0 -1 0"/></joint>
+<joint name="r1" type="continuous"><parent link="base"/><child link="right1"/><origin xyz="0.1 0 0"/>
+<axis xyz="0 -1 0"/></joint>
+<joint name="r2" type="continuous"><parent link="right1"/><child link="right2"/><origin xyz="0.3 0 0"/>
+<axis xyz="0 -1 0"/></joint>
 <joint name="rt" type="fixed"><parent link="right2"/><child link="right_tip"/><origin xyz="0.4 0 0"/></joint>
-</robot>""".format(links="".join(
-    f'<link name="{name}"><inertial><origin xyz="{x} 0 0"/><mass value="{m}"/><inertia ixx="1e-4" iyy="{i}" izz="{i}" '
-    'ixy="0" ixz="0" iyz="0"/></inertial></link>' for name, x, m, i in (
-        ("left1", 0.15, 1.0, 0.0075), ("left2", 0.2, 0.8, 0.0107), ("right1", 0.15, 1.0, 0.0075), ("right2", 0.2, 0.8, 0.0107))
-) + '<link name="left_tip"/><link name="right_tip"/>')
+</robot>""".format(
+    links="".join(
+        f'<link name="{name}"><inertial><origin xyz="{x} 0 0"/><mass value="{m}"/>'
+        f'<inertia ixx="1e-4" iyy="{i}" izz="{i}" '
+        'ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        for name, x, m, i in (
+            ("left1", 0.15, 1.0, 0.0075),
+            ("left2", 0.2, 0.8, 0.0107),
+            ("right1", 0.15, 1.0, 0.0075),
+            ("right2", 0.2, 0.8, 0.0107),
+        )
+    )
+    + '<link name="left_tip"/><link name="right_tip"/>'
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +104,8 @@ def test_no_drift_in_ten_seconds_and_energy_is_kept(twolink, name):
     ledger = sim.ledger
     assert abs(ledger.balance) < 0.02 * max(moved, 1e-3) and abs(ledger.projection) < 0.02 * max(moved, 1e-3)
     assert ledger.kinetic + ledger.potential == pytest.approx(
-        start.kinetic + start.potential + ledger.input + ledger.projection + ledger.balance, abs=1e-12)
+        start.kinetic + start.potential + ledger.input + ledger.projection + ledger.balance, abs=1e-12
+    )
 
 
 def test_projection_is_booked_where_it_does_something(twolink):
@@ -111,8 +133,12 @@ def test_pinned_tip_locks_the_arm_and_the_pin_carries_what_statics_says(twolink)
 def test_coupled_joints_move_as_the_reduced_arm(twolink):
     """q2 = r q1 + c by a multiplier equals the one-coordinate arm with G = (1, r); λ is an effort on the follower."""
     ratio, offset = -1.5, 0.2
-    sim = Simulation(Plant(twolink, constraints=[CoupledJoints("joint2", "joint1", ratio, offset)], stops=False), 1e-3, "dop853",
-                     q=[0.3, ratio * 0.3 + offset])
+    sim = Simulation(
+        Plant(twolink, constraints=[CoupledJoints("joint2", "joint1", ratio, offset)], stops=False),
+        1e-3,
+        "dop853",
+        q=[0.3, ratio * 0.3 + offset],
+    )
     tau = np.array([4.0, 1.0])
     G, D = np.array([1.0, ratio]), Dynamics(twolink)
 
@@ -121,12 +147,15 @@ def test_coupled_joints_move_as_the_reduced_arm(twolink):
         return y[1], G @ (tau - D.bias(q, qd)) / (G @ D.mass_matrix(q) @ G)
 
     from scipy.integrate import solve_ivp
+
     truth = solve_ivp(reduced, (0.0, 0.3), [0.3, 0.0], rtol=1e-11, atol=1e-12, method="DOP853").y[:, -1]
     sim.run(0.3, tau)
     assert sim.q[0] == pytest.approx(truth[0], abs=1e-8) and sim.qd[0] == pytest.approx(truth[1], abs=1e-7)
     lam = sim.constraint_forces["coupled joints"]
     assert lam.shape == (2,) and lam[0] == pytest.approx(-ratio * lam[1]) and abs(lam[1]) > 0.1
-    residual = D.mass_matrix(sim.q) @ np.append(sim.acceleration[0], ratio * sim.acceleration[0]) + D.bias(sim.q, sim.qd)
+    residual = D.mass_matrix(sim.q) @ np.append(sim.acceleration[0], ratio * sim.acceleration[0]) + D.bias(
+        sim.q, sim.qd
+    )
     assert residual == pytest.approx(tau + lam, abs=1e-8)
     assert (sim.constraint_force == 0.0).all()
 
@@ -166,11 +195,14 @@ def test_against_mujoco_with_equality_constraints(twolink):
     body = """<body name="{s}1" pos="{x} 0 0"><joint name="{s}1" axis="0 -1 0"/>
       <inertial pos="0.15 0 0" mass="1" diaginertia="1e-4 0.0075 0.0075"/>
       <body name="{s}2" pos="0.3 0 0"><joint name="{s}2" axis="0 -1 0"/>
-      <inertial pos="0.2 0 0" mass="0.8" diaginertia="1e-4 0.0107 0.0107"/><site name="{s}" pos="0.4 0 0"/></body></body>"""
+      <inertial pos="0.2 0 0" mass="0.8" diaginertia="1e-4 0.0107 0.0107"/><site name="{s}" pos="0.4 0 0"/></body>
+</body>"""
     model = mujoco.MjModel.from_xml_string(
         '<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81" timestep="1e-4"/><worldbody>'
         + "".join(body.format(s=s, x=x) for s, (x, _) in links.items())
-        + '</worldbody><equality><connect site1="left" site2="right" solref="2e-4 1" solimp="0.9999 0.9999 0.001"/></equality></mujoco>')
+        + '</worldbody><equality><connect site1="left" site2="right" solref="2e-4 1" solimp="0.9999 0.9999 0.001"/>'
+        "</equality></mujoco>"
+    )
     data = mujoco.MjData(model)
     data.qpos[:] = sim.q
     for _ in range(2000):
@@ -183,6 +215,7 @@ def test_against_mujoco_with_equality_constraints(twolink):
 
 def test_spatial_arm_pinned_gets_three_rows():
     from arms import random_arm
+
     arm = random_arm(3, n=6, tree=False, mimic=False, rotors=False)
     D = Dynamics(arm)
     q = np.full(6, 0.4)
@@ -195,8 +228,11 @@ def test_spatial_arm_pinned_gets_three_rows():
 
 def test_friction_sticks_in_a_constrained_arm(twolink):
     """A four-bar with dry joints at rest: one freedom, two sticking rows, held to the last bit; then pushed loose."""
-    plant = Plant(twolink.with_gravity((0, 0, 0)), friction=Friction([1.0, 1.0], [0.0, 0.0]),
-                  constraints=[TipAtDistance((0.7, 0.0, 0.0), 0.45)])
+    plant = Plant(
+        twolink.with_gravity((0, 0, 0)),
+        friction=Friction([1.0, 1.0], [0.0, 0.0]),
+        constraints=[TipAtDistance((0.7, 0.0, 0.0), 0.45)],
+    )
     sim = placed(plant, [0.9, -1.4])
     start = sim.q
     sim.run(0.1, [0.6, 0.6])
@@ -218,21 +254,32 @@ def test_brake_in_a_constrained_arm_takes_all_kinetic_energy(twolink):
     assert sim.ledger.impact - before.impact == pytest.approx(before.kinetic, rel=1e-9)
 
 
-@pytest.mark.parametrize("constraints, q, error, message", [
-    ([TipPinned((0.5, 0.2, 0.0))], [0, 1], ModelError, "'tip pinned' can never hold: it stays 0.2 m away"),
-    ([TipOnPlane((0, 0, 0), (0, 1, 0))], [0, 1], ModelError, "'tip on plane': no joint moves it"),
-    ([TipOnPlane((0, 0, 0), (0, 0, 0))], [0, 1], InputError, "no direction"),
-    ([TipAtDistance((0, 0, 0), -1.0)], [0, 1], InputError, "distance"),
-    ([CoupledJoints("joint2", "joint2")], [0, 1], InputError, "cannot follow itself"),
-    ([CoupledJoints("joint2", "knee")], [0, 1], ModelError, "no joint 'knee'"),
-    ([CoincidentTips("tool0", "tool0")], [0, 1], InputError, "both are link 'tool0'"),
-    (["line"], [0, 1], InputError, "constraints: str is none of"),
-    ([TipOnPlane((0, 0, 0.1), (0, 0, 1)), TipOnLine((0.0, 0, 0.1), (1, 0, 0))], [0.5, -0.3], ModelError,
-     "'tip on plane', 'tip on line' are redundant"),
-    ([TipOnPlane((0, 0, 0.1), (0, 0, 1)), TipOnPlane((0, 0, 0.2), (0, 0, 1))], [0.5, -0.3], SimulationError,
-     "cannot be met from here: 'tip on plane 1' is off by .*'tip on plane 2' is off by"),
-    ([TipPinned((2.0, 0.0, 0.0))], [0.1, 0.3], SimulationError, "'tip pinned' is off by"),
-])
+@pytest.mark.parametrize(
+    "constraints, q, error, message",
+    [
+        ([TipPinned((0.5, 0.2, 0.0))], [0, 1], ModelError, "'tip pinned' can never hold: it stays 0.2 m away"),
+        ([TipOnPlane((0, 0, 0), (0, 1, 0))], [0, 1], ModelError, "'tip on plane': no joint moves it"),
+        ([TipOnPlane((0, 0, 0), (0, 0, 0))], [0, 1], InputError, "no direction"),
+        ([TipAtDistance((0, 0, 0), -1.0)], [0, 1], InputError, "distance"),
+        ([CoupledJoints("joint2", "joint2")], [0, 1], InputError, "cannot follow itself"),
+        ([CoupledJoints("joint2", "knee")], [0, 1], ModelError, "no joint 'knee'"),
+        ([CoincidentTips("tool0", "tool0")], [0, 1], InputError, "both are link 'tool0'"),
+        (["line"], [0, 1], InputError, "constraints: str is none of"),
+        (
+            [TipOnPlane((0, 0, 0.1), (0, 0, 1)), TipOnLine((0.0, 0, 0.1), (1, 0, 0))],
+            [0.5, -0.3],
+            ModelError,
+            "'tip on plane', 'tip on line' are redundant",
+        ),
+        (
+            [TipOnPlane((0, 0, 0.1), (0, 0, 1)), TipOnPlane((0, 0, 0.2), (0, 0, 1))],
+            [0.5, -0.3],
+            SimulationError,
+            "cannot be met from here: 'tip on plane 1' is off by .*'tip on plane 2' is off by",
+        ),
+        ([TipPinned((2.0, 0.0, 0.0))], [0.1, 0.3], SimulationError, "'tip pinned' is off by"),
+    ],
+)
 def test_impossible_redundant_and_malformed_constraints_are_named(twolink, constraints, q, error, message):
     with pytest.raises(error, match=message):
         Plant(twolink, constraints=constraints, stops=False).assemble(np.array(q, float))
@@ -247,9 +294,13 @@ def test_a_start_off_the_constraint_is_refused_with_the_distance(twolink):
         sim.set_state(sim.q, [1.0, 1.0])
 
 
-@pytest.mark.parametrize("name, constraint, tip_name", [
-    ("four_bar", TipAtDistance((0.675, 0.0, 0.0), 0.525), None),
-    ("five_bar", CoincidentTips("left_tip", "right_tip"), "left_tip")])
+@pytest.mark.parametrize(
+    "name, constraint, tip_name",
+    [
+        ("four_bar", TipAtDistance((0.675, 0.0, 0.0), 0.525), None),
+        ("five_bar", CoincidentTips("left_tip", "right_tip"), "left_tip"),
+    ],
+)
 def test_shipped_linkages_are_closed_at_zero_and_stay_closed(name, constraint, tip_name):
     arm = load_urdf(find_urdf(name), tip=tip_name)
     sim = Simulation(Plant(arm, constraints=[constraint]), 2e-3)

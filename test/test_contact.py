@@ -1,4 +1,6 @@
-"""Contact of the tip with a plane: it is not passed, takes energy by impulses, pushes only, sticks and slides by Coulomb."""
+"""Contact of the tip with a plane: it is not passed, takes energy by impulses, pushes only, sticks and slides by
+Coulomb."""
+
 import numpy as np
 import pytest
 
@@ -15,10 +17,14 @@ GANTRY = """<robot name="gantry"><link name="base"/><link name="bridge"><inertia
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <link name="cart"><inertial><mass value="0.5"/>
 <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<link name="block"><inertial><mass value="2"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
-<joint name="x" type="prismatic"><parent link="base"/><child link="bridge"/><axis xyz="1 0 0"/><limit lower="-9" upper="9" effort="99" velocity="9"/></joint>
-<joint name="y" type="prismatic"><parent link="bridge"/><child link="cart"/><axis xyz="0 1 0"/><limit lower="-9" upper="9" effort="99" velocity="9"/></joint>
-<joint name="z" type="prismatic"><parent link="cart"/><child link="block"/><axis xyz="0 0 1"/><limit lower="-9" upper="9" effort="99" velocity="9"/></joint>
+<link name="block"><inertial><mass value="2"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+</inertial></link>
+<joint name="x" type="prismatic"><parent link="base"/><child link="bridge"/><axis xyz="1 0 0"/>
+<limit lower="-9" upper="9" effort="99" velocity="9"/></joint>
+<joint name="y" type="prismatic"><parent link="bridge"/><child link="cart"/><axis xyz="0 1 0"/>
+<limit lower="-9" upper="9" effort="99" velocity="9"/></joint>
+<joint name="z" type="prismatic"><parent link="cart"/><child link="block"/><axis xyz="0 0 1"/>
+<limit lower="-9" upper="9" effort="99" velocity="9"/></joint>
 </robot>"""
 
 
@@ -59,7 +65,9 @@ def test_a_falling_arm_lands_without_passing_or_rebounding(twolink, friction, me
 
 def test_impact_impulse_is_the_effective_mass_times_the_speed(gantry):
     """Frictionless: only z stops, and ½ m v² with the 2 kg of z is what the impact takes."""
-    sim = Simulation(Plant(gantry.with_gravity((0, 0, 0)), contact=floor()), q=[0.0, 0.0, FLOOR + 0.0505], qd=[0.4, 0.2, -1.0])
+    sim = Simulation(
+        Plant(gantry.with_gravity((0, 0, 0)), contact=floor()), q=[0.0, 0.0, FLOOR + 0.0505], qd=[0.4, 0.2, -1.0]
+    )
     sim.run(0.1)
     assert sim.qd.tolist() == pytest.approx([0.4, 0.2, 0.0], abs=1e-12)
     assert sim.ledger.impact == pytest.approx(0.5 * 2.0 * 1.0**2, rel=1e-9)
@@ -125,10 +133,15 @@ def test_contact_only_pushes(gantry):
 def test_pressed_against_a_wall_the_force_is_that_of_statics(twolink):
     """A torque held against a frictionless wall: N = (τ − g) along the constrained direction, tip at rest in it."""
     wall_at = 0.55
-    sim = Simulation(Plant(twolink, friction=Friction([0.0, 0.0], [3.0, 3.0]),
-                           contact=Plane((wall_at, 0.0, 0.0), (-1.0, 0.0, 0.0))), dt=2e-3, q=[-1.2, 1.9])
+    sim = Simulation(
+        Plant(twolink, friction=Friction([0.0, 0.0], [3.0, 3.0]), contact=Plane((wall_at, 0.0, 0.0), (-1.0, 0.0, 0.0))),
+        dt=2e-3,
+        q=[-1.2, 1.9],
+    )
     D = Dynamics(twolink)
-    sim.run(4.0, lambda t, q, qd: D.gravity(q) + D.jacobian(q)[:3].T @ np.array([12.0, 0.0, -200.0 * D.tip_pose(q)[1][2]]))
+    sim.run(
+        4.0, lambda t, q, qd: D.gravity(q) + D.jacobian(q)[:3].T @ np.array([12.0, 0.0, -200.0 * D.tip_pose(q)[1][2]])
+    )
     assert sim.dynamics.tip_pose(sim.q)[1][0] == pytest.approx(wall_at, abs=1e-9)
     assert np.abs(sim.qd).max() < 1e-2
     assert sim.contact_force == pytest.approx([-12.0, 0.0, 0.0], abs=0.1)
@@ -163,13 +176,16 @@ def test_a_start_inside_is_said_and_can_only_come_out(gantry):
     assert gap(sim) > 0.0
 
 
-@pytest.mark.parametrize("arguments, error, message", [
-    (((0, 0, 0), (0, 0, 0)), InputError, "no direction"),
-    (((0, 0, 0), (0, 0, 1), -0.1), InputError, "friction -0.1"),
-    (((0, 0, np.nan), (0, 0, 1)), InputError, "point"),
-    (((0, 0, 0), (0, 1, 0)), ModelError, "no joint moves 'tool0' along the normal"),
-    (((0, 0, 0), (0, 0, 1), 0.0, "hand"), ModelError, "no link 'hand'"),
-])
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        (((0, 0, 0), (0, 0, 0)), InputError, "no direction"),
+        (((0, 0, 0), (0, 0, 1), -0.1), InputError, "friction -0.1"),
+        (((0, 0, np.nan), (0, 0, 1)), InputError, "point"),
+        (((0, 0, 0), (0, 1, 0)), ModelError, "no joint moves 'tool0' along the normal"),
+        (((0, 0, 0), (0, 0, 1), 0.0, "hand"), ModelError, "no link 'hand'"),
+    ],
+)
 def test_impossible_planes_are_refused(twolink, arguments, error, message):
     with pytest.raises(error, match=message):
         Plant(twolink, contact=Plane(*arguments))

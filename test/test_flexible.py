@@ -1,4 +1,5 @@
 """Flexible joints: the equations, the stiff limit with its rate, elastic energy, sub-stepping and refusal."""
+
 import mujoco
 import numpy as np
 import pytest
@@ -33,8 +34,9 @@ def test_motion_obeys_the_two_equations(geared):
         spring = K * (th - q) + D * (w - v)
         return np.concatenate([v, w, links.forward_dynamics(q, v, spring), (tau - Fv * w - spring) / B])
 
-    truth = solve_ivp(rate, (0, 0.2), np.concatenate([[0.4, -0.6], theta, [0.2, -0.3] * 2]), method="DOP853",
-                      rtol=1e-11, atol=1e-12).y[:, -1]
+    truth = solve_ivp(
+        rate, (0, 0.2), np.concatenate([[0.4, -0.6], theta, [0.2, -0.3] * 2]), method="DOP853", rtol=1e-11, atol=1e-12
+    ).y[:, -1]
     sim.run(0.2, tau)
     assert np.concatenate([sim.q, sim.theta, sim.qd, sim.thetad]) == pytest.approx(truth, abs=1e-8)
     ledger = sim.ledger
@@ -94,8 +96,11 @@ def test_stiff_springs_are_substepped_and_never_diverge(wheel, K, omega, method)
 
 
 def test_a_spring_beyond_a_hundred_substeps_is_refused_with_the_way_out(wheel):
-    with pytest.raises(SimulationError, match=r"joint 'spin': its fastest mode, .* rad/s, needs \d+ sub-steps of dt = 0.001 s, "
-                                              r"more than 100; use dt ≤ .* s, a softer spring or damper, or method 'dop853'"):
+    with pytest.raises(
+        SimulationError,
+        match=r"joint 'spin': its fastest mode, .* rad/s, needs \d+ sub-steps of dt = 0.001 s, "
+        r"more than 100; use dt ≤ .* s, a softer spring or damper, or method 'dop853'",
+    ):
         Simulation(Plant(wheel, flexible=FlexibleJoints(1e9)))
 
 
@@ -127,7 +132,11 @@ def test_brake_holds_the_motor_and_the_link_swings_on(geared):
 
 
 def test_stops_act_on_the_link(geared):
-    sim = Simulation(Plant(geared.with_gravity((0, 0, 0)), flexible=FlexibleJoints([500.0, 300.0], 1.0)), q=[0.0, 2.85], qd=[0.0, 1.0])
+    sim = Simulation(
+        Plant(geared.with_gravity((0, 0, 0)), flexible=FlexibleJoints([500.0, 300.0], 1.0)),
+        q=[0.0, 2.85],
+        qd=[0.0, 1.0],
+    )
     sim.run(0.5, [0.0, 3.0])
     assert sim.q[1] <= 2.9 and sim.q[1] == pytest.approx(2.9, abs=1e-3) and sim.theta[1] > 2.9
     sim.run(0.4, [0.0, -3.0])
@@ -137,8 +146,11 @@ def test_stops_act_on_the_link(geared):
 
 def test_reset_restores_the_motor_side_bit_for_bit(geared):
     def make():
-        return Simulation(Plant(geared, flexible=FlexibleJoints([500.0, 300.0], 1.0), friction=Friction([0.2, 0.1], [0.1, 0.1])),
-                          q=[0.3, 0.2])
+        return Simulation(
+            Plant(geared, flexible=FlexibleJoints([500.0, 300.0], 1.0), friction=Friction([0.2, 0.1], [0.1, 0.1])),
+            q=[0.3, 0.2],
+        )
+
     used, fresh = make(), make()
     used.run(0.05, [20.0, 5.0])
     used.reset()
@@ -150,10 +162,13 @@ def test_reset_restores_the_motor_side_bit_for_bit(geared):
 def test_against_mujoco_with_motor_and_link_joints_and_a_spring(wheel):
     """Two coaxial hinges and a torsion spring between them by a fixed tendon on their difference."""
     K, D = 200.0, 0.05
-    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep="1e-4" integrator="RK4" gravity="0 0 0"/><worldbody>
+    model = mujoco.MjModel.from_xml_string(f"""<mujoco><option timestep="1e-4" integrator="RK4" gravity="0 0 0"/>
+      <worldbody>
       <body><joint name="motor" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="0.0022 0.0022 0.0022"/></body>
-      <body><joint name="link" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="0.02 0.02 0.02"/></body></worldbody>
-      <tendon><fixed name="t" stiffness="{K}" damping="{D}" springlength="0"><joint joint="motor" coef="1"/><joint joint="link" coef="-1"/>
+      <body><joint name="link" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="0.02 0.02 0.02"/></body>
+</worldbody>
+      <tendon><fixed name="t" stiffness="{K}" damping="{D}" springlength="0"><joint joint="motor" coef="1"/>
+<joint joint="link" coef="-1"/>
       </fixed></tendon></mujoco>""")
     data = mujoco.MjData(model)
     data.qfrc_applied[:] = [0.4, 0.0]
@@ -165,14 +180,29 @@ def test_against_mujoco_with_motor_and_link_joints_and_a_spring(wheel):
     assert [sim.thetad[0], sim.qd[0]] == pytest.approx(data.qvel, abs=1e-4)
 
 
-@pytest.mark.parametrize("make, error, message", [
-    (lambda arm: FlexibleJoints([100.0, -1.0]), InputError, "stiffness of joint 2 is -1"),
-    (lambda arm: FlexibleJoints([100.0, np.inf]), InputError, "not finite"),
-    (lambda arm: FlexibleJoints(100.0, -2.0), InputError, "damping of joint 1 is -2"),
-    (lambda arm: Plant(arm, flexible=FlexibleJoints(100.0)), ModelError, "joint 'joint1': a flexible joint needs a rotor inertia"),
-    (lambda arm: Plant(arm.with_joints(rotor_inertia=1e-4), flexible=FlexibleJoints([1.0] * 3)), InputError, "3 values for 2"),
-    (lambda arm: Plant(arm.with_joints(rotor_inertia=1e-4, rotor_coupling=True), flexible=FlexibleJoints(1.0)), ModelError, "coupling"),
-])
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda arm: FlexibleJoints([100.0, -1.0]), InputError, "stiffness of joint 2 is -1"),
+        (lambda arm: FlexibleJoints([100.0, np.inf]), InputError, "not finite"),
+        (lambda arm: FlexibleJoints(100.0, -2.0), InputError, "damping of joint 1 is -2"),
+        (
+            lambda arm: Plant(arm, flexible=FlexibleJoints(100.0)),
+            ModelError,
+            "joint 'joint1': a flexible joint needs a rotor inertia",
+        ),
+        (
+            lambda arm: Plant(arm.with_joints(rotor_inertia=1e-4), flexible=FlexibleJoints([1.0] * 3)),
+            InputError,
+            "3 values for 2",
+        ),
+        (
+            lambda arm: Plant(arm.with_joints(rotor_inertia=1e-4, rotor_coupling=True), flexible=FlexibleJoints(1.0)),
+            ModelError,
+            "coupling",
+        ),
+    ],
+)
 def test_bad_flexible_joints_are_refused(twolink, make, error, message):
     with pytest.raises(error, match=message):
         make(twolink)

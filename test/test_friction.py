@@ -1,4 +1,5 @@
 """Friction: the law itself, exact stiction, no chatter, and energy that only ever leaves."""
+
 import numpy as np
 import pytest
 from arms import random_arm, random_state
@@ -13,7 +14,8 @@ from twolink_dynamics.simulation import Simulation
 
 WHEEL = """<robot name="wheel"><link name="base"/><link name="wheel"><inertial><mass value="1"/>
 <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.02"/></inertial></link>
-<joint name="spin" type="continuous"><parent link="base"/><child link="wheel"/><axis xyz="0 0 1"/>{dynamics}</joint></robot>"""
+<joint name="spin" type="continuous"><parent link="base"/><child link="wheel"/>
+<axis xyz="0 0 1"/>{dynamics}</joint></robot>"""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def test_law_is_the_sum_of_coulomb_viscous_and_stribeck_with_its_sign():
     friction = Friction([0.3], [0.1], [0.5], [0.2])
     for qd in (-1.0, -0.1, 0.1, 1.0):
         s = np.sign(qd)
-        expected = 0.3 * s + 0.1 * qd + (0.5 - 0.3) * np.exp(-(qd / 0.2) ** 2) * s
+        expected = 0.3 * s + 0.1 * qd + (0.5 - 0.3) * np.exp(-((qd / 0.2) ** 2)) * s
         assert friction.torque([qd])[0] == pytest.approx(expected, rel=1e-15)
     assert friction.torque([0.0])[0] == 0.0
     assert friction.torque([1e-9])[0] == pytest.approx(0.5)  # just off rest it is the breakaway torque
@@ -46,13 +48,16 @@ def test_urdf_dynamics_feed_it():
     assert Plant(arm).friction.viscous.tolist() == [0.0]
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (([-0.1], [0.0]), "coulomb of joint 1 is -0.1"),
-    (([0.1, 0.2], [0.0, np.nan]), "viscous"),
-    (([0.3], [0.0], [0.2]), "static 0.2 of joint 1 is below its coulomb 0.3"),
-    (([0.3], [0.0], [0.4], [0.0]), "stribeck_velocity of joint 1 is 0, must be positive"),
-    (([0.3, 0.3], [0.0, 0.0, 0.0]), "coulomb"),
-])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (([-0.1], [0.0]), "coulomb of joint 1 is -0.1"),
+        (([0.1, 0.2], [0.0, np.nan]), "viscous"),
+        (([0.3], [0.0], [0.2]), "static 0.2 of joint 1 is below its coulomb 0.3"),
+        (([0.3], [0.0], [0.4], [0.0]), "stribeck_velocity of joint 1 is 0, must be positive"),
+        (([0.3, 0.3], [0.0, 0.0, 0.0]), "coulomb"),
+    ],
+)
 def test_bad_values_are_refused_by_name(arguments, message):
     with pytest.raises(InputError, match=message):
         Friction(*arguments)
@@ -156,8 +161,12 @@ def test_friction_never_creates_energy(seed, static):
     _, qd, _ = random_state(arm, seed)
     scale = np.diag(Dynamics(arm).mass_matrix(np.zeros(arm.n)))
     coulomb = scale * rng.uniform(1.0, 10.0, arm.n)
-    friction = Friction(coulomb, scale * rng.uniform(0.0, 2.0, arm.n), coulomb * 1.5 if static else None,
-                        np.full(arm.n, 0.1) if static else None)
+    friction = Friction(
+        coulomb,
+        scale * rng.uniform(0.0, 2.0, arm.n),
+        coulomb * 1.5 if static else None,
+        np.full(arm.n, 0.1) if static else None,
+    )
     sim = Simulation(Plant(arm, friction=friction, stops=False), qd=qd, dt=2e-3)
     start = last = sim.ledger.kinetic
     given_up = 0.0

@@ -1,4 +1,5 @@
 """Integrators: their orders, their works, and that they leave their arguments alone."""
+
 import numpy as np
 import pytest
 

@@ -1,4 +1,5 @@
 """The whole plant beside MuJoCo, which models the same pieces: armature, damping, springs, limits at rest."""
+
 import mujoco
 import numpy as np
 import pytest
@@ -15,13 +16,21 @@ from twolink_dynamics.simulation import Simulation
 
 def twin(damping=(0, 0), armature=(0, 0), limited=False, timestep=1e-4, options=""):
     """The shipped arm in MJCF: axes −y, rods along x."""
-    joints = [f'<joint name="j{i + 1}" axis="0 -1 0" damping="{damping[i]}" armature="{armature[i]}" '
-              + (f'limited="true" range="{low} {high}" solreflimit="5e-4 1" solimplimit="0.999 0.9999 1e-4"'
-                 if limited else 'limited="false"') + '/>' for i, (low, high) in enumerate(((-3.14159, 3.14159), (-2.9, 2.9)))]
+    joints = [
+        f'<joint name="j{i + 1}" axis="0 -1 0" damping="{damping[i]}" armature="{armature[i]}" '
+        + (
+            f'limited="true" range="{low} {high}" solreflimit="5e-4 1" solimplimit="0.999 0.9999 1e-4"'
+            if limited
+            else 'limited="false"'
+        )
+        + "/>"
+        for i, (low, high) in enumerate(((-3.14159, 3.14159), (-2.9, 2.9)))
+    ]
     model = mujoco.MjModel.from_xml_string(f"""<mujoco><compiler angle="radian"/>
       <option timestep="{timestep}" gravity="0 0 -9.81" integrator="RK4" {options}/><worldbody><body>{joints[0]}
       <inertial pos="0.25 0 0" mass="3" diaginertia="0.0006 0.0625 0.0625"/><body pos="0.5 0 0">{joints[1]}
-      <inertial pos="0.2 0 0" mass="2" diaginertia="0.0004 {0.08 / 3} {0.08 / 3}"/></body></body></worldbody></mujoco>""")
+      <inertial pos="0.2 0 0" mass="2" diaginertia="0.0004 {0.08 / 3} {0.08 / 3}"/></body></body></worldbody>
+</mujoco>""")
     return model, mujoco.MjData(model)
 
 
@@ -74,9 +83,14 @@ def test_rotor_coupling_moves_the_arm_by_the_rotors_own_turning(twolink):
 def test_everything_at_once_keeps_its_books(twolink):
     """Friction with Stribeck, rotors, flexible joints, a rough table, a payload picked up, a push and a brake."""
     from twolink_dynamics.flexible import FlexibleJoints
+
     arm = twolink.with_joints(rotor_inertia=[1e-4, 5e-5], gear_ratio=30.0)
-    plant = Plant(arm, friction=Friction([0.3, 0.2], [0.2, 0.1], [0.5, 0.3], [0.1, 0.1]), flexible=FlexibleJoints([800.0, 400.0], 1.0),
-                  contact=Plane((0, 0, -0.4), (0, 0, 1), 0.3))
+    plant = Plant(
+        arm,
+        friction=Friction([0.3, 0.2], [0.2, 0.1], [0.5, 0.3], [0.1, 0.1]),
+        flexible=FlexibleJoints([800.0, 400.0], 1.0),
+        contact=Plane((0, 0, -0.4), (0, 0, 1), 0.3),
+    )
     sim = Simulation(plant, q=[0.6, -1.2])
     sim.run(0.15, [10.0, 2.0])
     sim.set_payload(0.7, (0.0, 0.0, 0.02))
@@ -89,7 +103,9 @@ def test_everything_at_once_keeps_its_books(twolink):
     sim.run(0.2, [3.0, 0.0])
     ledger = sim.ledger
     entries = ledger.as_dict()
-    assert all(entries[name] != 0.0 for name in ("kinetic", "elastic", "input", "external", "dissipated", "impact", "edits"))
+    assert all(
+        entries[name] != 0.0 for name in ("kinetic", "elastic", "input", "external", "dissipated", "impact", "edits")
+    )
     assert ledger["impact"] > 0.0 and dict(ledger.items()) == entries
     assert abs(ledger.balance) < 1e-4
 
@@ -104,7 +120,8 @@ def test_plant_options_switch_limits_off(twolink):
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 100_000))
 def test_impulses_never_add_energy_and_book_what_they_take(seed):
-    """Random arm, stops, rough plane, brake or not: T⁺ ≤ T⁻, the difference is what `impact` says, nothing is passed."""
+    """Random arm, stops, rough plane, brake or not: T⁺ ≤ T⁻, the difference is what `impact` says, nothing is
+    passed."""
     rng = np.random.default_rng(seed)
     arm = random_arm(seed, n=int(rng.integers(1, 6)))
     q, qd, _ = random_state(arm, seed)

@@ -1,4 +1,5 @@
 """Sensors: each effect alone, from one seed."""
+
 import numpy as np
 import pytest
 
@@ -52,8 +53,10 @@ def test_drops_happen_as_often_as_asked():
 
 def test_same_seed_same_readings_and_reset():
     make = lambda seed: Sensors(1e-3, 1e-2, 1e-4, 0.0, 0.002, 0.1, seed)  # noqa: E731
+
     def numbers(sensors):
         return [None if s is None else (s.t, *s.q, *s.qd) for s in readings(sensors, 200)]
+
     one = make(5)
     first = numbers(one)
     assert first == numbers(make(5)) and first != numbers(make(6))
@@ -68,10 +71,17 @@ def test_one_effect_off_leaves_the_others_as_they_were():
     assert 20 < len(kept) < 50 and all((a.q == b.q).all() for a, b in kept)
 
 
-@pytest.mark.parametrize("settings, message", [
-    (dict(position_noise=-1.0), "position_noise"), (dict(velocity_quantum=np.nan), "velocity_quantum"),
-    (dict(delay=-0.1), "delay"), (dict(drop=1.0), "drop"), (dict(seed=-1), "seed"), (dict(position_noise="a"), "position_noise"),
-])
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (dict(position_noise=-1.0), "position_noise"),
+        (dict(velocity_quantum=np.nan), "velocity_quantum"),
+        (dict(delay=-0.1), "delay"),
+        (dict(drop=1.0), "drop"),
+        (dict(seed=-1), "seed"),
+        (dict(position_noise="a"), "position_noise"),
+    ],
+)
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
         Sensors(**settings)

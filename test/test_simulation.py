@@ -1,4 +1,5 @@
 """Simulation: accuracy, the ledger, edits, limits, stops, the brake, reset, and refusals."""
+
 import warnings
 
 import numpy as np
@@ -17,7 +18,8 @@ RODS = """<robot name="rods"><link name="base"/>
 <inertia ixx="{I}" ixy="0" ixz="0" iyy="{I}" iyz="0" izz="0"/></inertial></link>
 <link name="tip"/>
 <joint name="a" type="continuous"><parent link="base"/><child link="one"/><axis xyz="0 -1 0"/></joint>
-<joint name="b" type="continuous"><parent link="one"/><child link="two"/><origin xyz="0 0 -1"/><axis xyz="0 -1 0"/></joint>
+<joint name="b" type="continuous"><parent link="one"/><child link="two"/><origin xyz="0 0 -1"/><axis xyz="0 -1 0"/>
+</joint>
 <joint name="t" type="fixed"><parent link="two"/><child link="tip"/><origin xyz="0 0 -1"/></joint>
 </robot>""".format(I=1.0 / 12.0)
 
@@ -40,8 +42,15 @@ def test_energy_with_dop853_stays_within_2e_8_joule_over_five_seconds(twolink):
     assert abs(sim.ledger.balance) < 2e-8
 
 
-@pytest.mark.parametrize("method, dt, worst, floor", [
-    ("semi_implicit", 1e-2, 25.0, 1.0), ("semi_implicit", 1e-3, 4.0, 0.1), ("rk4", 1e-2, 0.1, 1e-3), ("rk4", 1e-3, 2e-6, 1e-8)])
+@pytest.mark.parametrize(
+    "method, dt, worst, floor",
+    [
+        ("semi_implicit", 1e-2, 25.0, 1.0),
+        ("semi_implicit", 1e-3, 4.0, 0.1),
+        ("rk4", 1e-2, 0.1, 1e-3),
+        ("rk4", 1e-3, 2e-6, 1e-8),
+    ],
+)
 def test_energy_error_of_a_wild_swing_is_that_of_the_method(rods, method, dt, worst, floor):
     """Ten seconds of double pendulum from (1.2, −0.5): known errors 10.6 / 2.1 J and 4.9e-2 / 8.9e-7 J."""
     duration = 10.0 if dt > 1e-3 else 3.0
@@ -96,6 +105,7 @@ class Wrong:
 
 def test_the_ledger_can_fail(twolink):
     """A wrong Coriolis term shows in the balance; so does friction that is applied and not booked."""
+
     def run(change):
         sim = Simulation(Plant(twolink, stops=False), 0.01, "dop853", q=[1.2, -0.5], qd=[1.0, 0.5])
         change(sim)
@@ -276,8 +286,14 @@ def story(sim):
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit", "dop853"])
 def test_reset_equals_a_fresh_start_bit_for_bit(twolink, method):
     def make():
-        return Simulation(Plant(twolink, friction=Friction([0.2, 0.1], [0.1, 0.1])), 1e-3 if method != "dop853" else 5e-3,
-                          method, q=[0.3, 0.4], qd=[0.5, 0.0])
+        return Simulation(
+            Plant(twolink, friction=Friction([0.2, 0.1], [0.1, 0.1])),
+            1e-3 if method != "dop853" else 5e-3,
+            method,
+            q=[0.3, 0.4],
+            qd=[0.5, 0.0],
+        )
+
     used, fresh = make(), make()
     story(used)
     used.reset()
@@ -312,20 +328,26 @@ def test_what_is_not_finite_is_named_and_changes_nothing(twolink):
     assert sim.t == pytest.approx(0.011)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda arm: Simulation(arm, dt=0.0), "dt"),
-    (lambda arm: Simulation(arm, method="euler"), "no integration method 'euler'; the methods are rk4, semi_implicit, dop853"),
-    (lambda arm: Simulation(arm, q=[0.0]), "q: shape"),
-    (lambda arm: Simulation(arm, qd=[0.0, np.nan]), "qd"),
-    (lambda arm: Simulation("arm"), "needs a Plant or an Arm"),
-    (lambda arm: Simulation(arm).step([1.0]), "effort: shape"),
-    (lambda arm: Simulation(arm).run(-1.0), "duration"),
-    (lambda arm: Simulation(arm).run(1.0, np.zeros((3, 2))), "3 rows for 1000 steps"),
-    (lambda arm: Simulation(arm).run(1.0, every=0), "every"),
-    (lambda arm: Simulation(arm).set_gravity([0.0, 1.0]), "gravity: shape"),
-    (lambda arm: Plant(arm, friction=Friction([0.1] * 3, [0.0] * 3)), "3 values for 2 joints"),
-    (lambda arm: Plant(arm, contact=3), "contact must be a Plane"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda arm: Simulation(arm, dt=0.0), "dt"),
+        (
+            lambda arm: Simulation(arm, method="euler"),
+            "no integration method 'euler'; the methods are rk4, semi_implicit, dop853",
+        ),
+        (lambda arm: Simulation(arm, q=[0.0]), "q: shape"),
+        (lambda arm: Simulation(arm, qd=[0.0, np.nan]), "qd"),
+        (lambda arm: Simulation("arm"), "needs a Plant or an Arm"),
+        (lambda arm: Simulation(arm).step([1.0]), "effort: shape"),
+        (lambda arm: Simulation(arm).run(-1.0), "duration"),
+        (lambda arm: Simulation(arm).run(1.0, np.zeros((3, 2))), "3 rows for 1000 steps"),
+        (lambda arm: Simulation(arm).run(1.0, every=0), "every"),
+        (lambda arm: Simulation(arm).set_gravity([0.0, 1.0]), "gravity: shape"),
+        (lambda arm: Plant(arm, friction=Friction([0.1] * 3, [0.0] * 3)), "3 values for 2 joints"),
+        (lambda arm: Plant(arm, contact=3), "contact must be a Plane"),
+    ],
+)
 def test_bad_arguments_are_refused_by_name(twolink, call, message):
     with pytest.raises(InputError, match=message):
         call(twolink)

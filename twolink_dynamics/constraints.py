@@ -1,6 +1,7 @@
 """Equality constraints held by Lagrange multipliers: φ(q) = 0, so J_c q̈ + J̇_c q̇ = 0, with J_cᵀ λ acting on the arm.
 
-Every constraint has one interface: `name`, `bind(dynamics) -> Bound` with φ, J_c, J̇_c q̇ and the meaning of λ. A set of
+Every constraint has one interface: `name`, `bind(dynamics) -> Bound` with φ, J_c, J̇_c q̇ and the meaning of λ. A
+set of
 constraints keeps only the directions the arm can reach, so that a planar arm pinned in space gets two rows, not three.
 """
 from __future__ import annotations
@@ -114,7 +115,8 @@ class TipOnPlane(_Tip):
 
 @dataclass(frozen=True, eq=False)
 class TipPinned(_Tip):
-    """The tip stays at `point` (3,) [m], root frame; λ is the force of the pin on the tip [N]. A two-link arm is locked."""
+    """The tip stays at `point` (3,) [m], root frame; λ is the force of the pin on the tip [N]. A two-link arm is
+    locked."""
 
     point: np.ndarray
     frame: str | None = None
@@ -184,7 +186,8 @@ class CoincidentTips:
 
 @dataclass(frozen=True, eq=False)
 class CoupledJoints:
-    """q[follower] = ratio q[leader] + offset, as a belt or a gear holds them; λ is the effort on the follower [N m or N]."""
+    """q[follower] = ratio q[leader] + offset, as a belt or a gear holds them; λ is the effort on the follower [N m
+    or N]."""
 
     follower: str
     leader: str
@@ -271,7 +274,8 @@ class ConstraintSet:
         return found
 
     def assemble(self, q, mass_matrix, tolerance=CLOSED, tries=60):
-        """The pose near q that meets every row, by damped Newton steps in the mass metric; raises SimulationError naming
+        """The pose near q that meets every row, by damped Newton steps in the mass metric; raises SimulationError
+        naming
         what cannot be met, ModelError naming rows that say the same."""
         phi = self.phi(q)
         for _ in range(tries):

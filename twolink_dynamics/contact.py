@@ -17,7 +17,8 @@ SLOW = 1e-9      # [m/s] a velocity of the tip smaller than this is rest
 class Plane:
     """The tip stays on the side `normal` points to: gap = normal · (p_tip − point) ≥ 0, force N ≥ 0 along the normal.
 
-    point (3,) [m] on the plane, normal (3,) out of the material (any length), root frame; friction μ ≥ 0: the tangential
+    point (3,) [m] on the plane, normal (3,) out of the material (any length), root frame; friction μ ≥ 0: the
+    tangential
     force obeys |T| ≤ μ N and opposes sliding. Impacts are plastic (no rebound), by impulses that obey the same law.
     frame: which link's origin touches (default: the tip). Raises InputError on a bad value."""
 
@@ -38,7 +39,8 @@ class Plane:
 
 
 class TipContact:
-    """A Plane and an arm: gap, and rows of the tip's velocity along the normal and the reachable tangents (t of them)."""
+    """A Plane and an arm: gap, and rows of the tip's velocity along the normal and the reachable tangents (t of
+    them)."""
 
     def __init__(self, dynamics, plane):
         self.plane = plane
@@ -47,7 +49,8 @@ class TipContact:
         samples = np.concatenate([self.point.jacobian(q) for q in poses], axis=1)
         scale = max(1.0, np.linalg.norm(samples))
         if np.linalg.norm(plane.normal @ samples) <= REACH * scale:
-            raise ModelError(f"contact plane: no joint moves '{self.point.name}' along the normal {plane.normal.tolist()}")
+            raise ModelError(f"contact plane: no joint moves '{self.point.name}' along the normal "
+                             f"{plane.normal.tolist()}")
         tangents = across(plane.normal)
         U, values, _ = np.linalg.svd(tangents @ samples)
         self.tangents = U[:, values > REACH * scale].T @ tangents  # (t, 3)

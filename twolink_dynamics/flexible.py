@@ -28,7 +28,8 @@ class FlexibleJoints:
             try:
                 value = np.broadcast_to(np.asarray(getattr(self, name), float), (n,))
             except (TypeError, ValueError):
-                raise InputError(f"flexible joints: {name} {getattr(self, name)!r} is not one number per joint") from None
+                raise InputError(f"flexible joints: {name} {getattr(self, name)!r} is not one number "
+                                 "per joint") from None
             object.__setattr__(self, name, frozen(value, (n,), f"flexible joints: {name}"))
         if (self.stiffness <= 0.0).any():
             i = int(np.argmin(self.stiffness))

@@ -11,7 +11,8 @@ from .errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Friction:
-    """τ_f(q̇) = Fc sign(q̇) + Fv q̇ + (Fs − Fc) exp(−(q̇/vs)²) sign(q̇), per joint, opposing motion (subtract it from τ).
+    """τ_f(q̇) = Fc sign(q̇) + Fv q̇ + (Fs − Fc) exp(−(q̇/vs)²) sign(q̇), per joint, opposing motion (subtract it
+    from τ).
 
     coulomb            Fc (n,) [N m or N], ≥ 0
     viscous            Fv (n,) [N m s/rad or N s/m], ≥ 0

@@ -62,7 +62,8 @@ def dop853(flow, x, u, h, rtol=1e-10, atol=1e-12):
 
 
 class RungeKuttaKernel:
-    """One RK4 step of q̈ = M⁻¹ (τ − h) in machine code, through buffers that stay where they are; raises InputError where
+    """One RK4 step of q̈ = M⁻¹ (τ − h) in machine code, through buffers that stay where they are; raises InputError
+    where
     the engine has none."""
 
     def __init__(self, dynamics, dt):

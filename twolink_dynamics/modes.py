@@ -1,6 +1,7 @@
 """Which joints stick, which stops and contacts hold: the discrete state of a plant, and the impulses that change it.
 
-How stiction is exact. Between events every joint with dry friction either slides in a known direction (its friction is a
+How stiction is exact. Between events every joint with dry friction either slides in a known direction (its friction
+is a
 smooth force) or is locked: its row leaves the equations, so its velocity is the number 0 and its position does not
 change by one bit. `settle` decides at the start of every stretch, by one complementarity problem over all joints at
 rest, stops and the contact, at the level of accelerations: A a = f + Σ eᵢ pᵢ with pᵢ boxed by the breakaway friction
@@ -9,7 +10,8 @@ ends the stretch there (simulation.py locates the instant); it is brought to res
 chatters. Whatever takes velocity at once goes through `impact`: the same problem at the level of velocities,
 A Δu = Σ eᵢ pᵢ (Moreau's plastic impact law), which never adds energy: T⁺ − T⁻ = pᵀw⁺ − ½ pᵀD p with pᵀw⁺ ≤ 0.
 
-Forces that only let go (a stop that would pull, stiction that is exceeded) are noticed at the start of the next stretch,
+Forces that only let go (a stop that would pull, stiction that is exceeded) are noticed at the start of the next
+stretch,
 at most one step late; they do no work meanwhile, because what they hold does not move.
 """
 from __future__ import annotations
@@ -26,7 +28,8 @@ CONTACT = -1  # stands for the contact among coordinates that are held for the r
 
 
 class Modes:
-    """sign (n,) ±1 where a joint slides against dry friction; locked (m,) bool or None; contact OPEN, STICK or SLIP with
+    """sign (n,) ±1 where a joint slides against dry friction; locked (m,) bool or None; contact OPEN, STICK or SLIP
+    with
     its sliding direction (t,), the anchor (3,) it sticks to, and the gap it is held at (0 unless it started inside)."""
 
     __slots__ = ("sign", "locked", "contact", "direction", "anchor", "depth", "smooth")
@@ -65,7 +68,8 @@ def pseudo_inverse(S):
 
 
 def _hold(W, start, boxes, contact):
-    """Efforts (or impulses) on joint rows `boxes` {coordinate: (lower, upper)} and on a contact, that turn `start` (m,),
+    """Efforts (or impulses) on joint rows `boxes` {coordinate: (lower, upper)} and on a contact, that turn `start`
+    (m,),
     the acceleration (or velocity) without them, into start + W g.
 
     contact     None, or (rows (1 + t, m), offsets (1 + t,), friction, slip direction (t,) or None to find it)
@@ -135,8 +139,10 @@ def _hold(W, start, boxes, contact):
 
 
 def _bounded(solve, rows, offsets, friction, direction, count):
-    """Coulomb's law by iterating on the bound, |T| ≤ μ N of the round before, along one tangent: for poses where sliding with
-    N ≥ 0 has no solution (Painlevé's) or the direction found does not hold. Every round dissipates, so the last one may be
+    """Coulomb's law by iterating on the bound, |T| ≤ μ N of the round before, along one tangent: for poses where
+    sliding with
+    N ≥ 0 has no solution (Painlevé's) or the direction found does not hold. Every round dissipates, so the last one
+    may be
     taken."""
     tangent = direction @ rows[1:]
     both, shift, bound, result = np.stack([rows[0], tangent]), np.append(offsets[0], direction @ offsets[1:]), 0.0, None
@@ -219,8 +225,9 @@ def settle(mech, x, u, effort, braked, before, forced=()):
 def impact_due(mech, x, u):
     """Whether a stop or the contact is being run into."""
     q, qd = x[:mech.n], u[:mech.n]
-    if mech.has_stops and not mech.inside(x) and (((q >= mech.upper) & (qd > 0.0)) | ((q <= mech.lower) & (qd < 0.0))).any():
-        return True
+    if mech.has_stops and not mech.inside(x):
+        if (((q >= mech.upper) & (qd > 0.0)) | ((q <= mech.lower) & (qd < 0.0))).any():
+            return True
     return (mech.contact is not None and mech.contact.gap(q) <= TOUCHING
             and float((mech.contact.rows(q) @ qd)[0]) < -SLOW)
 
@@ -254,7 +261,8 @@ def impact(mech, x, u, braked=False, rest=(), locked=None):
 
 
 def held_acceleration(mech, x, u, effort, modes):
-    """(a (m,), lost, pushed, constraint multipliers (k,), contact forces (1 + t,)) with everything held that Modes hold."""
+    """(a (m,), lost, pushed, constraint multipliers (k,), contact forces (1 + t,)) with everything held that Modes
+    hold."""
     f, lost, pushed = mech.force(x, u, effort, modes.sign)
     locked = modes.locked
     n, m = mech.n, mech.m
@@ -324,7 +332,8 @@ def reactions(S, b):
 
 
 def slip_direction(mech, rows, u, modes):
-    """(t,) unit direction the tip slides in; the stored one where there is only one way, or where the velocity has no part
+    """(t,) unit direction the tip slides in; the stored one where there is only one way, or where the velocity has
+    no part
     along it (at a start, and past a stop, so that the end of sliding is a crossing that can be located)."""
     if len(rows) == 3 and modes.direction.any():
         sliding = rows[1:] @ u
@@ -372,7 +381,8 @@ def project(mech, x, u, modes):
 
 
 def _towards(mech, x, G, locked):
-    """(G, X = A⁻¹ Gᵀ, S = G X) over the coordinates that are not locked: X S⁻¹ r is the smallest step with G step = r."""
+    """(G, X = A⁻¹ Gᵀ, S = G X) over the coordinates that are not locked: X S⁻¹ r is the smallest step with G step =
+    r."""
     if locked is None:
         X = np.linalg.solve(mech.mass(x), G.T)
         return G, X, G @ X

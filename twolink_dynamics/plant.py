@@ -12,7 +12,6 @@ from .constraints import ConstraintSet
 from .contact import Plane
 from .dynamics import Dynamics
 from .errors import InputError, ModelError
-from .flexible import FlexibleJoints
 from .friction import Friction
 
 
@@ -42,7 +41,8 @@ class Plant:
             one = self.friction
             speed = one.stribeck_velocity
             self.friction = Friction(np.full(self.n, one.coulomb[0]), np.full(self.n, one.viscous[0]),
-                                     np.full(self.n, one.static[0]), None if speed is None else np.full(self.n, speed[0]))
+                                     np.full(self.n, one.static[0]),
+                                     None if speed is None else np.full(self.n, speed[0]))
         self.flexible = None if flexible is None else flexible.spread(self.n)
         self.constraints = tuple(constraints)
         if contact is not None and not isinstance(contact, Plane):
@@ -243,7 +243,8 @@ class Mechanism:
 
     # -- how fast is it ----------------------------------------------------------------------------------------------
     def fastest_mode(self):
-        """(|λ| [1/s], joint name): the largest eigenvalue of the springs', dampers' and viscous friction's linear motion,
+        """(|λ| [1/s], joint name): the largest eigenvalue of the springs', dampers' and viscous friction's linear
+        motion,
         u̇ = A⁻¹(−K x − D u), over 24 fixed pseudo-random poses, and the joint that moves most in it."""
         n, m = self.n, self.m
         if self.rigid and not self.damped:

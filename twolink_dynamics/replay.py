@@ -14,7 +14,8 @@ from .trajectory import Trajectory
 @dataclass(frozen=True, eq=False)
 class Replay:
     """simulated   Trajectory at the recorded times;  recorded  the log's
-    rms_q, rms_qd (n,)   root mean square of simulated − recorded, wrapped on continuous joints [rad or m, and per second]
+    rms_q, rms_qd (n,)   root mean square of simulated − recorded, wrapped on continuous joints [rad or m, and per
+    second]
     spread_q, spread_qd (n,)   standard deviation of the recording itself, what the errors are to be compared with
     restarts   how often the plant was put back on the recorded state;  ledger  the energy account at the end
     """
@@ -33,7 +34,8 @@ def replay(plant, recorded, dt=1e-3, method="rk4", restart=None, progress=None):
     """Drives `plant` from the first recorded state with the recorded efforts, each held until the next sample.
 
     recorded   Trajectory; its q and qd are compared with, its tau drives
-    restart    [s] put the plant back on the recorded state this often: a prediction error over that horizon, which is what
+    restart    [s] put the plant back on the recorded state this often: a prediction error over that horizon, which
+               is what
                can be judged where the motion is chaotic; None: never
     progress   called with the fraction done
     Raises InputError on a restart below dt, and what Simulation raises.
@@ -62,8 +64,8 @@ def replay(plant, recorded, dt=1e-3, method="rk4", restart=None, progress=None):
         if restart is not None and (k + 1) * dt - since >= restart - 1e-12 and done < len(t):
             since = (k + 1) * dt
             restarts += 1
-            at = [np.array([np.interp(since, t, column) for column in values.T]) for values in (recorded.q, recorded.qd)]
-            sim.set_state(*at)
+            sim.set_state(*([np.interp(since, t, column) for column in values.T]
+                            for values in (recorded.q, recorded.qd)))
         if progress is not None and (k + 1) % mark == 0:
             progress((k + 1) / steps)
     simulated = Trajectory(recorded.t[:done], q[:done], qd[:done], recorded.tau[:done])

@@ -1,11 +1,13 @@
 """Simulation: a plant stepped in time, with its ledger.
 
-Longer than most files here, because one class holds all of a run's state, so that a reset can be seen to restore all of it.
+Longer than most files here, because one class holds all of a run's state, so that a reset can be seen to restore all
+of it.
 """
 from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from .arm import Arm, frozen
 from .errors import InputError, SimulationError, TwolinkWarning
 from .events import locate
 from .ledger import Ledger
-from .modes import OPEN, SLIP, Modes
+from .modes import OPEN, SLIP
 from .plant import Mechanism, Plant
 from .trajectory import Trajectory
 
@@ -29,7 +31,8 @@ class Simulation:
     plant    Plant or Arm;  dt [s];  method "rk4", "semi_implicit" or "dop853" (adaptive inside each dt)
     q, qd    initial state (n,), zeros when not given; flexible joints start with the springs carrying gravity
 
-    Fixed steps are divided so that the fastest mode of springs and dampers is resolved (|λ| h ≤ 0.4); a plant that would
+    Fixed steps are divided so that the fastest mode of springs and dampers is resolved (|λ| h ≤ 0.4); a plant that
+    would
     need more than 100 sub-steps is refused. Sliding that ends, stops and contacts are located inside the step, and all
     that changes a velocity at once does so by an impulse (modes.py says how).
 
@@ -68,9 +71,9 @@ class Simulation:
             self.substeps = max(1, math.ceil(fastest * self.dt / integrators.RESOLVED))
         if self.substeps > MAX_SUBSTEPS:
             longest = integrators.RESOLVED * MAX_SUBSTEPS / fastest
-            raise SimulationError(f"joint '{joint}': its fastest mode, {fastest:.4g} rad/s, needs {self.substeps} sub-steps "
-                                  f"of dt = {self.dt:g} s, more than {MAX_SUBSTEPS}; use dt ≤ {longest:.2g} s, a softer "
-                                  "spring or damper, or method 'dop853'")
+            raise SimulationError(f"joint '{joint}': its fastest mode, {fastest:.4g} rad/s, needs {self.substeps} "
+                                  f"sub-steps of dt = {self.dt:g} s, more than {MAX_SUBSTEPS}; use "
+                                  f"dt ≤ {longest:.2g} s, a softer spring or damper, or method 'dop853'")
         self._h = self.dt / self.substeps
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -100,8 +103,9 @@ class Simulation:
             if off > 1e-6:
                 raise SimulationError(f"the given velocity leaves the constraints at {off:.3g} m/s")
         for i in np.flatnonzero((q > mech.upper) | (q < mech.lower)):
-            warnings.warn(f"joint '{self.arm.joint_names[i]}' starts at {q[i]:g}, outside its stops {mech.lower[i]:g} to "
-                          f"{mech.upper[i]:g}; it can only move inwards", TwolinkWarning, stacklevel=4)
+            warnings.warn(f"joint '{self.arm.joint_names[i]}' starts at {q[i]:g}, outside its stops "
+                          f"{mech.lower[i]:g} to {mech.upper[i]:g}; it can only move inwards", TwolinkWarning,
+                          stacklevel=4)
         if mech.contact is not None and mech.contact.gap(q) < -modes.TOUCHING:
             warnings.warn(f"the tip starts {-mech.contact.gap(q):.3g} m inside the contact plane; it can only move out",
                           TwolinkWarning, stacklevel=4)
@@ -131,7 +135,7 @@ class Simulation:
         """Gravity (3,) [m/s²] in the root frame from now on; enters `edits`."""
         self._edit(self._mech.set_gravity, gravity)
 
-    def set_payload(self, mass, com=ZERO3, inertia=np.zeros((3, 3))):
+    def set_payload(self, mass, com=ZERO3, inertia=(ZERO3, ZERO3, ZERO3)):
         """A body at the tip, replacing the last one: mass [kg], com (3,) [m], inertia (3, 3) about the com [kg m²], tip
         axes; mass 0 takes it away. Joint velocities stay; the energy it brings enters `edits`."""
         self._edit(self._mech.set_payload, mass, com, inertia)
@@ -247,7 +251,8 @@ class Simulation:
 
     # -- stepping --------------------------------------------------------------------------------------------------
     def limited(self, tau):
-        """τ (n,) after the effort limits, each joint on its own; raises SimulationError naming a joint that is not finite,
+        """τ (n,) after the effort limits, each joint on its own; raises SimulationError naming a joint that is not
+        finite,
         InputError on a wrong shape."""
         try:
             tau = np.asarray(tau, float)
@@ -291,13 +296,14 @@ class Simulation:
             for what, values in (("position", x), ("velocity", u)):
                 for i, value in enumerate(values.tolist()):
                     if not math.isfinite(value) or abs(value) > 1e150:
-                        raise SimulationError(f"{what} of {self._mech.name(i)} became {value:g} at t = {self.t:g} s; the "
-                                              "state is kept at the last good one")
+                        raise SimulationError(f"{what} of {self._mech.name(i)} became {value:g} at t = {self.t:g} s; "
+                                              "the state is kept at the last good one")
         x.flags.writeable = u.flags.writeable = False
         self._x, self._u = x, u
 
     def _plain_step(self, x, u, effort):
-        """One RK4 step of a plant with nothing but efforts acting, by the compiled kernel; False where a stop comes into
+        """One RK4 step of a plant with nothing but efforts acting, by the compiled kernel; False where a stop comes
+        into
         it (or no kernel can be had), and nothing is done."""
         if self._kernel is None or self._kernel.dynamics is not self._mech.dynamics:
             try:
@@ -335,7 +341,7 @@ class Simulation:
             span, end, hit = remaining, self._scheme(flow, x, u, remaining), ()
             watch = self._watch(x, now, end[0])
             if watch is not None:
-                span, end, hit = locate(lambda s: self._scheme(flow, x, u, s), watch, (x, u), end, remaining)
+                span, end, hit = locate(partial(self._scheme, flow, x, u), watch, (x, u), end, remaining)
             x1, u1, lost, pushed = end
             if now.locked is not None:  # sums of zeros already, but this is what "locked" means
                 x1[now.locked], u1[now.locked] = x[now.locked], 0.0
@@ -376,7 +382,8 @@ class Simulation:
         return x, u
 
     def _watch(self, x0, now, x1):
-        """(names, function (x, u) -> values that turn negative at an event) for a stretch that would lead from x0 to x1, or
+        """(names, function (x, u) -> values that turn negative at an event) for a stretch that would lead from x0 to
+        x1, or
         None when nothing can happen."""
         mech = self._mech
         n, drive = self.n, mech.drive
@@ -406,8 +413,10 @@ class Simulation:
         return keys, lambda x, u: np.concatenate([part(x, u) for part in parts])
 
     def _arrive(self, x, u, now, hit, forced, stuck):
-        """What an event does: the coordinate is put exactly on its stop or at rest, by an impulse that leaves what sticks
-        in place. With `stuck`, nothing moves between events: what was hit is held for the rest of the step, which does no work."""
+        """What an event does: the coordinate is put exactly on its stop or at rest, by an impulse that leaves what
+        sticks
+        in place. With `stuck`, nothing moves between events: what was hit is held for the rest of the step, which
+        does no work."""
         mech = self._mech
         offset = mech.m - self.n
         rest = [i + offset for kind, i in hit if kind == "rest"]

@@ -72,7 +72,9 @@ class Trajectory:
         names = tuple(joint_names) if joint_names is not None else tuple(str(k + 1) for k in range(self.n))
         if len(names) != self.n:
             raise InputError(f"joint_names: {len(names)} names for {self.n} joints")
-        kinds = [("pos", self.q), ("vel", self.qd), ("tau", self.tau)] + ([("acc", self.qdd)] if self.qdd is not None else [])
+        kinds = [("pos", self.q), ("vel", self.qd), ("tau", self.tau)]
+        if self.qdd is not None:
+            kinds.append(("acc", self.qdd))
         separator = "_" if joint_names is not None else ""
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -116,11 +118,13 @@ class Trajectory:
             if (np.diff(t) < 0.0).any():
                 at = int(np.argmax(np.diff(t) < 0.0))
                 raise InputError(f"{path.name}: time goes back from {t[at]:g} to {t[at + 1]:g} s at row {at + 2}")
-            warnings.warn(f"{path.name}: {int((~keep).sum())} repeated time stamps dropped", TwolinkWarning, stacklevel=2)
+            warnings.warn(f"{path.name}: {int((~keep).sum())} repeated time stamps dropped", TwolinkWarning,
+                          stacklevel=2)
         t, table = t[keep], table[keep]
         q = table[:, found["position"]]
         if found["velocity"] is None:
-            warnings.warn(f"{path.name}: no velocity columns, differentiated the positions", TwolinkWarning, stacklevel=2)
+            warnings.warn(f"{path.name}: no velocity columns, differentiated the positions", TwolinkWarning,
+                          stacklevel=2)
             qd = np.gradient(q, t, axis=0) if t.size > 1 else np.zeros_like(q)
         else:
             qd = table[:, found["velocity"]]
@@ -152,7 +156,8 @@ def _read_table(path):
             except ValueError:
                 value = math.nan
             if not math.isfinite(value):
-                raise InputError(f"{path.name}: line {line}, column '{header[column]}': '{text.strip()}' is not a number")
+                raise InputError(f"{path.name}: line {line}, column '{header[column]}': "
+                                 f"'{text.strip()}' is not a number")
             table[line - 2, column] = value
     return header, table
 
