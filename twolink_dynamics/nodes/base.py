@@ -53,6 +53,7 @@ class ArmNode(Node):
         self.arm = None
         self.views = []
         self.due = time.perf_counter()
+        self.listening = False  # True: a deadline is kept waiting for a message
         self.parameters = ParameterSet(TABLES[name])
         self._declare(overrides or {})
         self.add_on_set_parameters_callback(self._on_set)
@@ -222,6 +223,8 @@ def spin(nodes, until):
                 executor.spin_once(timeout_sec=min(wait - 1e-4, IDLE))
             elif wait > 3e-5:
                 time.sleep(wait - 2e-5)
+            elif any(node.listening for node in nodes):
+                executor.spin_once(timeout_sec=0.002)
             elif wait < 0.0:
                 for _ in range(3):  # a state, the command it causes, and one more
                     executor.spin_once(timeout_sec=0.0)

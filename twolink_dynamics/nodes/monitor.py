@@ -39,7 +39,7 @@ class Monitor(Node):
         self._began = self._stamp = None
         self._wrench, self._wrench_until = None, -np.inf
         self._last_line = 0
-        self.due = time.perf_counter()
+        self.due, self.listening = time.perf_counter(), False
         self._reader = JointReader(arm.joint_names, "true_joint_states")
         self.trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", RELIABLE)
         self.pose = self.create_publisher(PoseStamped, "target_pose", RELIABLE)

@@ -109,9 +109,11 @@ class SimulatorNode(ArmNode):
             self.due = now + 0.05
             return
         if self.asked is not None and not self.paused:
-            if now - self.asked < ANSWER:
+            self.listening = now - self.asked < ANSWER
+            if self.listening:
                 return  # the deadline stays: the loop listens and comes back
             self.asked, self.answered = None, False
+        self.listening = False
         late = now - self.due
         if not self.paused:
             self.lateness.add(late)
