@@ -11,7 +11,7 @@ import pytest
 from arms import random_arm, random_state
 from conftest import REPOSITORY
 
-from twolink_dynamics import Dynamics, InputError, ModelError, load_urdf
+from twolink_dynamics import Dynamics, InputError, ModelError, TwolinkWarning, load_urdf
 from twolink_dynamics.kernels import compile as compiler
 from twolink_dynamics.kernels import engine as engine_module
 
@@ -344,6 +344,22 @@ def test_without_the_builtin_entry(twolink, reference, monkeypatch):
     state = random_state(twolink)
     for _ in range(2):
         assert np.abs(dynamics.inverse_dynamics(*state) - reference.inverse_dynamics(*state)).max() < INSIDE
+
+
+@needs_llvm
+def test_a_machine_llvm_cannot_serve(twolink, reference, monkeypatch, tmp_path):
+    def refuses(text):
+        raise RuntimeError("no such target")
+    monkeypatch.setattr(compiler, "build", refuses)
+    monkeypatch.setenv("TWOLINK_CACHE", str(tmp_path))
+    monkeypatch.delenv("TWOLINK_ENGINE", raising=False)
+    dynamics, q = Dynamics(twolink), np.array([0.3, -0.7])
+    with pytest.warns(TwolinkWarning, match="no such target.*using NumPy"):
+        result = dynamics.gravity(q)
+    assert dynamics.engine == "numpy" and np.abs(result - reference.gravity(q)).max() < INSIDE
+    assert np.abs(dynamics.mass_matrix(np.stack([q, q])) - reference.mass_matrix(q)).max() < INSIDE
+    with pytest.raises(InputError, match="engine 'llvm' cannot compile here: no such target"):
+        Dynamics(twolink, "llvm").gravity(q)
 
 
 WITHOUT = """

@@ -55,7 +55,7 @@ class Dynamics:
             raise InputError(f"engine '{wanted}' is none of {choices((*ENGINES, NEWTON_EULER))}")
         if wanted == "llvm" and not compiler.available():
             raise InputError("engine 'llvm' needs llvmlite: pip install 'twolink_dynamics[fast]'")
-        self._engine = wanted
+        self._engine, self._insisted = wanted, wanted is not None
         self._base = arm  # without the payload of set_payload
         self._payload = None
         self._kernels = {}
@@ -189,10 +189,10 @@ class Dynamics:
         try:
             return self.kernel(name).entry(fallback, self._parameters) or fallback
         except (RuntimeError, OSError) as error:  # a machine LLVM cannot serve
-            if self.engine != "llvm" or os.environ.get("TWOLINK_ENGINE"):
-                raise
-            warnings.warn(f"llvmlite cannot compile here ({str(error).splitlines()[0]}); using NumPy", TwolinkWarning,
-                          stacklevel=4)
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            if self._insisted:
+                raise InputError(f"engine '{self.engine}' cannot compile here: {why}") from None
+            warnings.warn(f"llvmlite cannot compile here ({why}); using NumPy", TwolinkWarning, stacklevel=4)
             self._engine, self._kernels = "numpy", {}
             return self.kernel(name).entry(fallback, self._parameters)
 
