@@ -12,9 +12,10 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 import rclpy  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
 from rcl_interfaces.srv import GetParameters, SetParameters  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
+
+from twolink_dynamics.nodes.base import executor_for  # noqa: E402
 
 PATIENCE = 90.0  # [s] nothing here asserts a time; this only ends a test that would never end
 BEST_EFFORT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -62,8 +63,7 @@ class Probe:
         if not rclpy.ok():
             rclpy.init(args=[])
         self.node = rclpy.create_node(f"probe_{os.getpid()}")
-        self.executor = SingleThreadedExecutor()
-        self.executor.add_node(self.node)
+        self.executor = executor_for([self.node])
         self.diagnostics = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, RELIABLE)
 
@@ -118,6 +118,7 @@ class Probe:
 
     def close(self):
         """Put everything away."""
+        self.executor.remove_node(self.node)
         self.executor.shutdown()
         self.node.destroy_node()
 

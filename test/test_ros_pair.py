@@ -15,7 +15,8 @@ from twolink_dynamics import Dynamics
 from twolink_dynamics.nodes.tables import ENDPOINTS
 
 STEADY = 1e-3  # [rad] allowed at rest: exact model, no friction
-SIMULATOR = {"urdf": "twolink", "command_timeout": 1.0, "initial_positions": "[0.2, 0.3]"}
+SIMULATOR = {"urdf": "twolink", "command_timeout": 1.0, "initial_positions": "[0.2, 0.3]",
+             "joint_state_rate": 500}
 DYNAMICS = {"urdf": "twolink", "state_timeout": 1.0}  # the machine may be loaded
 
 
