@@ -1,14 +1,16 @@
-"""A simulated arm with its controller: simulator, dynamics, robot_state_publisher, and on request RViz or the web viewer.
+"""A simulated arm with its controller: simulator, dynamics, robot_state_publisher, and on request RViz or the web
+viewer.
 
     ros2 launch twolink_dynamics bringup.launch.py scenario:=push rviz:=true
 """
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, ExecuteProcess
 from launch.conditions import IfCondition
 from launch.substitutions import Command, LaunchConfiguration, PathJoinSubstitution, PythonExpression
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchDescription
 
 PACKAGE = "twolink_dynamics"
 SCENARIOS = ["tracking", "push", "wall", "flexible", "payload", "four_bar", "five_bar"]
@@ -55,10 +57,12 @@ def generate_launch_description():
                          {"controller": ParameterValue(setting("controller"), value_type=str)}]),
         Node(package="robot_state_publisher", executable="robot_state_publisher", namespace=setting("namespace"),
              parameters=[description, common]),
-        Node(package="rviz2", executable="rviz2", namespace=setting("namespace"), condition=IfCondition(setting("rviz")),
+        Node(package="rviz2", executable="rviz2", namespace=setting("namespace"),
+             condition=IfCondition(setting("rviz")),
              arguments=["-d", PathJoinSubstitution([share, "rviz", "twolink.rviz"])],
              parameters=[{"use_sim_time": ParameterValue(setting("use_sim_time"), value_type=bool)}]),
-        Node(package=PACKAGE, executable="markers", namespace=setting("namespace"), condition=IfCondition(setting("rviz")),
+        Node(package=PACKAGE, executable="markers", namespace=setting("namespace"),
+             condition=IfCondition(setting("rviz")),
              parameters=[description, common]),
         Node(package=PACKAGE, executable="viewer", namespace=setting("namespace"),
              condition=IfCondition(setting("viewer")), parameters=[description]),

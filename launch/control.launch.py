@@ -3,12 +3,13 @@
     ros2 launch twolink_dynamics control.launch.py effort_topic:=/forward_effort_controller/commands
     ros2 service call /dynamics/enable std_srvs/srv/SetBool "{data: true}"
 """
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchDescription
 
 PACKAGE = "twolink_dynamics"
 
@@ -26,7 +27,8 @@ def generate_launch_description():
         DeclareLaunchArgument("enabled", default_value="false", description="drive at once, without ~/enable"),
         DeclareLaunchArgument("params_file", default_value=PathJoinSubstitution([share, "config", "hardware.yaml"]),
                               description="parameters of the dynamics node"),
-        DeclareLaunchArgument("joint_states_topic", default_value="joint_states", description="where the states come from"),
+        DeclareLaunchArgument("joint_states_topic", default_value="joint_states", description="where the states come "
+                      "from"),
         DeclareLaunchArgument("effort_topic", default_value="effort_controller/commands",
                               description="where the efforts go"),
         DeclareLaunchArgument("namespace", default_value="", description="namespace of the node"),

@@ -2,13 +2,14 @@
 
     ros2 launch twolink_dynamics simulate.launch.py urdf:=/path/to/arm.urdf
 """
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.conditions import IfCondition
 from launch.substitutions import Command, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchDescription
 
 PACKAGE = "twolink_dynamics"
 
@@ -37,6 +38,7 @@ def generate_launch_description():
         Node(package="robot_state_publisher", executable="robot_state_publisher", namespace=setting("namespace"),
              parameters=[description, prefix,
                          {"use_sim_time": ParameterValue(setting("publish_clock"), value_type=bool)}]),
-        Node(package="rviz2", executable="rviz2", namespace=setting("namespace"), condition=IfCondition(setting("rviz")),
+        Node(package="rviz2", executable="rviz2", namespace=setting("namespace"),
+             condition=IfCondition(setting("rviz")),
              arguments=["-d", PathJoinSubstitution([share, "rviz", "twolink.rviz"])]),
     ])

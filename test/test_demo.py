@@ -1,4 +1,5 @@
-"""`twolink demo` as a user starts it: every scenario and other people's arms in real nodes, judged by the exit status."""
+"""`twolink demo` as a user starts it: every scenario and other people's arms in real nodes, judged by the exit
+status."""
 import os
 import re
 import signal
@@ -33,7 +34,8 @@ def shows(request, tmp_path_factory):
     pool, running = ThreadPoolExecutor(AT_ONCE), {}
 
     def work(arguments):
-        return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE, env=environment())
+        return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE,
+                              env=environment())
 
     def show(*arguments):
         if arguments not in running:
@@ -109,7 +111,8 @@ def test_a_ur5(shows):
 
 
 def test_ctrl_c_ends_it_at_once_and_quietly():
-    process = subprocess.Popen([*COMMAND, "--duration", "1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([*COMMAND, "--duration", "1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True,
                                env=environment())
     assert process.stdout.readline().startswith("t ")
     process.send_signal(signal.SIGINT)

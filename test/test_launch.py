@@ -116,7 +116,7 @@ def test_generated_tables_are_up_to_date(page):
     assert renewed(text) == text, "run python -m twolink_dynamics.nodes.tables --write"
 
 
-# -- with launch -----------------------------------------------------------------------------------------------------------
+# -- with launch -----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def installed():
     """What launch needs to run the files for real: itself, and this package where the ament index finds it."""
@@ -167,7 +167,6 @@ class Launched:
 def test_simulate_and_control_together_hold_the_arm(installed, tmp_path):
     """Also with a comment holding `: ` in the URDF, which launch would read as YAML without value_type=str."""
     from ros_harness import Probe
-
     from sensor_msgs.msg import JointState
     urdf = tmp_path / "an arm.urdf"
     text = (REPOSITORY / "urdf" / "twolink.urdf").read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""The parts of the nodes that need no running node: conversion, ages, diagnostics, the action's shell, motion planning."""
+"""The parts of the nodes that need no running node: conversion, ages, diagnostics, the action's shell, motion
+planning."""
 import warnings
 from types import SimpleNamespace as Bag
 
@@ -22,7 +23,7 @@ from twolink_dynamics.nodes.session import yaml_value  # noqa: E402
 ROTATIONS = 1e-12  # quaternion to matrix and back, a few rounding errors
 
 
-# -- conversion ------------------------------------------------------------------------------------------------------------
+# -- conversion ------------------------------------------------------------------------------------------------------
 def test_stamps_go_there_and_back():
     stamp = JointState().header.stamp
     for t in (0.0, 1e-9, 0.25, 1.999999999, 1796053085.125):
@@ -41,7 +42,8 @@ def test_quaternions_there_and_back():
 
 def test_a_reader_follows_a_change_of_order():
     reader = conversion.JointReader(["a", "b"])
-    for names, position in ((["a", "b"], [1.0, 2.0]), (["b", "x", "a"], [2.0, 9.0, 1.0]), (["a", "b", "x"], [1.0, 2.0, 9.0]),
+    for names, position in ((["a", "b"], [1.0, 2.0]), (["b", "x", "a"], [2.0, 9.0, 1.0]), (["a", "b", "x"], [1.0, 2.0,
+        9.0]),
                             (["b", "a"], [2.0, 1.0])):
         q, qd = reader.read(JointState(name=names, position=position))
         assert q.tolist() == [1.0, 2.0] and qd is None
@@ -93,7 +95,7 @@ def test_ages_tell_delays_from_other_clocks():
     assert max(slow) == 0.0  # a simulator at half speed
 
 
-# -- diagnostics -----------------------------------------------------------------------------------------------------------
+# -- diagnostics -----------------------------------------------------------------------------------------------------
 def test_a_meter_forgets_what_it_reported():
     meter = Meter()
     for value in (1.0, 2.0, 3.0):
@@ -121,7 +123,7 @@ def test_parameters_as_command_line_text():
     assert yaml_value([0, 1.5, True, "a b"]) == "[0, 1.5, true, 'a b']"
 
 
-# -- the action ------------------------------------------------------------------------------------------------------------
+# -- the action ------------------------------------------------------------------------------------------------------
 class Handle:
     """What rclpy gives a goal's execution."""
 
@@ -221,7 +223,7 @@ def test_goals_are_refused_while_nothing_drives(served):
     assert served.action.judge(None) == GoalResponse.REJECT
 
 
-# -- motions for any arm -----------------------------------------------------------------------------------------------------
+# -- motions for any arm ---------------------------------------------------------------------------------------------
 ARMS = ["ros2_control_rrbot", "drake_acrobot", "dfki_acrobot_C1_m10", "dfki_double_pendulum_A0", "erd_z1"]
 
 

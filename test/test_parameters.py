@@ -4,8 +4,20 @@ import re
 import pytest
 
 from twolink_dynamics.errors import InputError
-from twolink_dynamics.nodes.parameters import (BOOL, DYNAMICS, INT, JOINTS, NUMBER, NUMBERS, SIMULATOR, TABLES, TEXT,
-                                               TEXTS, ParameterSet, documentation)
+from twolink_dynamics.nodes.parameters import (
+    BOOL,
+    DYNAMICS,
+    INT,
+    JOINTS,
+    NUMBER,
+    NUMBERS,
+    SIMULATOR,
+    TABLES,
+    TEXT,
+    TEXTS,
+    ParameterSet,
+    documentation,
+)
 
 ROWS = {f"{node}/{row.name}": row for node, table in TABLES.items() for row in table}
 

@@ -1,16 +1,15 @@
 """The dynamics node alone: the test plays the arm, so that every answer is known."""
 import numpy as np
 import pytest
-from ros_harness import BEST_EFFORT, RELIABLE, probe, start  # noqa: F401
-
-from twolink_dynamics import Dynamics
-
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402, F401
 from geometry_msgs.msg import PoseStamped, WrenchStamped  # noqa: E402
+from ros_harness import BEST_EFFORT, RELIABLE, probe, start  # noqa: F401
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
 from std_srvs.srv import SetBool, Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
+
+from twolink_dynamics import Dynamics
 
 EXACT = 1e-9  # the same equations, once here and once there
 NODE = "/alone/dynamics"
@@ -19,7 +18,7 @@ NODE = "/alone/dynamics"
 class Hand:
     """Publishes joint states stamped by a clock of its own, and hears the efforts."""
 
-    def __init__(self, probe):
+    def __init__(self, probe):  # noqa: F811
         self.probe = probe
         self.states = probe.publisher(JointState, "/alone/joint_states")
         self.efforts = probe.listen(Float64MultiArray, "/alone/effort_controller/commands")
@@ -104,7 +103,7 @@ def test_without_velocities_positions_are_differentiated(hand, probe, model, nod
     assert all(r.successful for r in probe.set(NODE, controller="computed_torque", torque_rate_limit=0.0))
     q, qd = np.array([0.2, 0.1]), np.array([0.5, -0.3])
     heard = probe.listen(JointState, f"{NODE}/tracking_error")
-    start = hand.t
+    start = hand.t  # noqa: F811
 
     def moving():
         hand.send(q + qd * (hand.t + 0.01 - start), None)
@@ -170,7 +169,8 @@ def test_mass_matrix_and_pose(hand, probe, model):  # noqa: F811
 
     def there():
         hand.send(q)
-        return matrices and poses and np.allclose(np.reshape(matrices[-1].data, (2, 2)), model.mass_matrix(q), atol=EXACT) \
+        return matrices and poses and np.allclose(np.reshape(matrices[-1].data, (2, 2)), model.mass_matrix(q),
+                                                  atol=EXACT) \
             and np.isclose(poses[-1].pose.position.x, model.tip_pose(q)[1][0], atol=EXACT)
     probe.until(there, "M and the tip's pose at this state")
     assert poses[-1].header.frame_id == "base_link"

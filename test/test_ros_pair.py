@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 from ros_harness import LATCHED, PATIENCE, RELIABLE, Started, probe, start  # noqa: F401
-
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64, String  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
@@ -96,12 +95,15 @@ def test_nothing_is_there_that_the_tables_do_not_say(states, probe):  # noqa: F8
            "get_type_description")
     for name, rows in ENDPOINTS.items():
         said = {row.name.replace("~", f"/left/{name}") if row.name[0] in "~/" else f"/left/{row.name}" for row in rows}
-        for look in (probe.node.get_publisher_names_and_types_by_node, probe.node.get_subscriber_names_and_types_by_node,
+        for look in (probe.node.get_publisher_names_and_types_by_node,
+                     probe.node.get_subscriber_names_and_types_by_node,
                      probe.node.get_service_names_and_types_by_node):
-            extra = [topic for topic, _ in look(name, "/left") if topic not in said and not any(o in topic for o in own)]
+            extra = [topic for topic, _ in look(name,
+                                                "/left") if topic not in said and not any(o in topic for o in own)]
             assert not extra
 
 
+# noqa: F811
 def test_killing_the_controller_leaves_a_safe_arm_and_a_restart_recovers(states, probe, goals, nodes, start):  # noqa: F811
     nodes["dynamics"].process.send_signal(signal.SIGKILL)
     nodes["dynamics"].process.wait()
@@ -212,5 +214,6 @@ def test_the_nodes_start_with_help_from_nothing_heavy():
     """The modules a node needs at start leave out what is slow to import."""
     program = ("import sys, twolink_dynamics.nodes.dynamics_node, twolink_dynamics.nodes.simulator_node; "
                "print([m for m in ('sympy', 'scipy', 'matplotlib', 'viser', 'sklearn') if m in sys.modules])")
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE, check=True)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE,
+                            check=True)
     assert result.stdout.strip() == "[]"

@@ -3,9 +3,8 @@ import signal
 
 import numpy as np
 import pytest
-from ros_harness import BEST_EFFORT, probe, start  # noqa: F401
-
 from geometry_msgs.msg import WrenchStamped  # noqa: E402
+from ros_harness import BEST_EFFORT, probe, start  # noqa: F401
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64, Float64MultiArray  # noqa: E402
@@ -20,7 +19,8 @@ START = (0.3, -0.4)
 
 @pytest.fixture(scope="module")
 def node(start):  # noqa: F811
-    return start("simulator_node", "/plant", {"urdf": "twolink", "initial_positions": list(START), "command_timeout": 0.5,
+    return start("simulator_node", "/plant", {"urdf": "twolink", "initial_positions": list(START),
+                                              "command_timeout": 0.5,
                                               "publish_clock": "true", "joint_state_rate": 500, "wrench_timeout": 0.1,
                                               "command_joints": "[joint2, joint1]", "frame_prefix": "left_"})
 
@@ -92,7 +92,8 @@ def test_efforts_are_clamped_and_reported_after_the_limits(states, probe, push, 
 
 
 def test_commands_that_stop_brake_the_arm_and_the_next_releases_it(states, probe, push, holding):  # noqa: F811
-    probe.until(lambda: "braked" in probe.diagnostics[NODE[1:]][0].message and not any(states[-1].velocity), "the brake")
+    probe.until(lambda: "braked" in probe.diagnostics[NODE[1:]][0].message and not any(states[-1].velocity),
+                "the brake")
     rest = tuple(states[-1].position)
     seen = len(states)
     probe.until(lambda: len(states) > seen + 50, "more states")
@@ -155,7 +156,8 @@ def test_paused_the_same_state_goes_on_being_published(states, probe):  # noqa: 
 
 
 def test_set_state_by_name_and_the_ledger(states, probe):  # noqa: F811
-    ledger = {name: probe.listen(Float64, f"{NODE}/energy/{name}") for name in ("kinetic", "potential", "edits", "balance")}
+    ledger = {name: probe.listen(Float64, f"{NODE}/energy/{name}") for name in ("kinetic", "potential", "edits",
+                                                                                "balance")}
     publisher = probe.publisher(JointState, f"{NODE}/set_state")
 
     def there():

@@ -1,12 +1,23 @@
-"""The table of scenarios: parameters that exist, scripts inside their time, verdicts that notice what is wrong. No ROS."""
+"""The table of scenarios: parameters that exist, scripts inside their time, verdicts that notice what is wrong. No
+ROS."""
 import numpy as np
 import pytest
 
 from twolink_dynamics import Dynamics, InputError, load_urdf
 from twolink_dynamics.nodes.parameters import TABLES, ParameterSet
 from twolink_dynamics.resources import find_urdf
-from twolink_dynamics.scenarios import (BENT, LOAD, PLANNED, PUSH, PUSH_K, SCENARIOS, Record, energy_check, scenario,
-                                        tracking_checks)
+from twolink_dynamics.scenarios import (
+    BENT,
+    LOAD,
+    PLANNED,
+    PUSH,
+    PUSH_K,
+    SCENARIOS,
+    Record,
+    energy_check,
+    scenario,
+    tracking_checks,
+)
 
 ENTRIES = ("kinetic", "input", "external", "dissipated", "edits", "balance")
 

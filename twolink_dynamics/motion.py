@@ -18,7 +18,8 @@ STUCK_ERROR = 1e-3  # [rad] what dry friction alone may leave of the error at re
 @dataclass(frozen=True)
 class Motion:
     """q0 (n,) start pose; points of a joint trajectory that begins and ends there; kp, kd (n,) for computed torque;
-    stuck (n,) the error at rest that dry friction may leave; effort, velocity: the largest shares of the limits that the motion uses (0 where there are none)."""
+    stuck (n,) the error at rest that dry friction may leave; effort, velocity: the largest shares of the limits that
+    the motion uses (0 where there are none)."""
 
     q0: np.ndarray
     points: tuple
@@ -103,7 +104,8 @@ def _shares(arm, dynamics, q0, points, limit):
 
 
 def _gains(arm, dynamics, q0):
-    """(kp, kd, stuck): critically damped, and stiff enough that the error e = Kp⁻¹ M⁻¹ Fc that dry friction leaves at rest
+    """(kp, kd, stuck): critically damped, and stiff enough that the error e = Kp⁻¹ M⁻¹ Fc that dry friction leaves at
+    rest
     is about STUCK_ERROR, as far as a gain of 2500/s² allows."""
     pull = np.abs(np.linalg.inv(dynamics.mass_matrix(q0))) @ arm.coulomb
     kp = np.clip(pull / STUCK_ERROR, 100.0, 2500.0)

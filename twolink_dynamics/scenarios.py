@@ -73,7 +73,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Scenario:
-    """urdf: a shipped name; simulator, dynamics: parameters; script(arm, length) -> actions, or PLANNED; verdict(arm, record, length)
+    """urdf: a shipped name; simulator, dynamics: parameters; script(arm, length) -> actions, or PLANNED; verdict(arm,
+    record, length)
     -> checks; length: seconds it takes."""
 
     name: str
@@ -86,7 +87,7 @@ class Scenario:
     dynamics: dict = field(default_factory=dict)
 
 
-# -- building blocks -------------------------------------------------------------------------------------------------------
+# -- building blocks -------------------------------------------------------------------------------------------------
 def energy_check(record):
     """The ledger's balance, against the largest energy that moved."""
     moved = max(np.abs(record.values(f"energy/{name}")).max() for name in ("kinetic", "input", "external", "dissipated",
@@ -113,12 +114,13 @@ def tip_at(arm, q):
     return Dynamics(arm).tip_pose(np.asarray(q, float))[1]
 
 
-# -- tracking --------------------------------------------------------------------------------------------------------------
+# -- tracking --------------------------------------------------------------------------------------------------------
 PLANNED = "planned"  # instead of a script: a motion planned for the arm, with its start pose and gains
 
 
 def _tracking_verdict(arm, record, length, stuck=0.0):
-    """Followed, and while moving the model alone gave nearly all of the torque: feedback carries what the model lacks (at
+    """Followed, and while moving the model alone gave nearly all of the torque: feedback carries what the model lacks
+    (at
     rest, dry friction too)."""
     speed = np.abs(record.values("qd")).max(axis=1)
     rms = {}
@@ -140,7 +142,7 @@ def tracking_checks(arm, record, length, stuck=0.0):
             energy_check(record)]
 
 
-# -- push: impedance -------------------------------------------------------------------------------------------------------
+# -- push: impedance -------------------------------------------------------------------------------------------------
 PUSH, PUSH_K = np.array([6.0, 0.0, -12.0]), 400.0
 BENT = (0.5, 0.9)
 
@@ -154,7 +156,7 @@ def _push_verdict(arm, record, length):
             energy_check(record)]
 
 
-# -- wall: contact force ---------------------------------------------------------------------------------------------------
+# -- wall: contact force ---------------------------------------------------------------------------------------------
 WALL, DEPTH, WALL_K = 0.62, 0.05, 400.0
 
 
@@ -170,7 +172,7 @@ def _wall_verdict(arm, record, length):
             _near("tip at the wall [m]", tip[0], WALL, 1e-6), energy_check(record)]
 
 
-# -- flexible joints -------------------------------------------------------------------------------------------------------
+# -- flexible joints -------------------------------------------------------------------------------------------------
 FLEXIBLE_K = 2000.0
 
 
@@ -178,12 +180,13 @@ def _flexible_verdict(arm, record, length):
     twist = record.rest("motor", length) - record.rest("q", length)
     torque = record.rest("effort", length)
     worst = int(np.argmax(np.abs(torque)))
-    return [_near("spring twist [rad]", twist[worst], torque[worst] / FLEXIBLE_K, 0.02 * abs(torque[worst]) / FLEXIBLE_K),
+    return [_near("spring twist [rad]", twist[worst], torque[worst] / FLEXIBLE_K,
+                  0.02 * abs(torque[worst]) / FLEXIBLE_K),
             _reached("largest elastic energy [J]", np.max(record.values("energy/elastic")), 1e-3),
             *tracking_checks(arm, record, length, stuck=2e-3)]
 
 
-# -- payload: a wrong model, then the right one ----------------------------------------------------------------------------
+# -- payload: a wrong model, then the right one ----------------------------------------------------------------------
 LOAD = 0.4
 
 
@@ -201,7 +204,7 @@ def _payload_verdict(arm, record, length):
             _below("error with it [rad]", np.abs(right).max(), STEADY), energy_check(record)]
 
 
-# -- linkages --------------------------------------------------------------------------------------------------------------
+# -- linkages --------------------------------------------------------------------------------------------------------
 def _crank(*joints, by):
     def script(arm, length):
         def point(t, share):
@@ -218,8 +221,10 @@ def _linkage_verdict(drive, closed):
         return [_reached("motion of the driven joints [rad]", np.ptp(q[:, index], axis=0).min(), 0.3),
                 _reached("motion of the others [rad]", np.delete(np.ptp(q, axis=0), index).min(), 0.05),
                 _below("linkage open by [m]", miss, 1e-7),
-                _reached("largest constraint force [N]", np.linalg.norm(record.values("constraint"), axis=-1).max(), 0.1),
-                _below("error of the driven joints at rest [rad]", np.abs(record.rest("error", length)[index]).max(), 5e-3),
+                _reached("largest constraint force [N]", np.linalg.norm(record.values("constraint"), axis=-1).max(),
+                         0.1),
+                _below("error of the driven joints at rest [rad]", np.abs(record.rest("error", length)[index]).max(),
+                       5e-3),
                 energy_check(record)]
     return verdict
 
@@ -254,7 +259,8 @@ SCENARIOS = {scenario.name: scenario for scenario in (
              PLANNED, _flexible_verdict, 6.0,
              simulator={"flexible.stiffness": [FLEXIBLE_K], "flexible.damping": [4.0], "rotor.inertia": [0.02]},
              dynamics={"rotor.inertia": [0.02]}),
-    Scenario("payload", "a load the model does not know, then the model is told", _payload_script, _payload_verdict, 5.0,
+    Scenario("payload", "a load the model does not know, then the model is told", _payload_script, _payload_verdict,
+             5.0,
              simulator={**_BENT, "payload.mass": LOAD}),
     Scenario("four_bar", "a crank drives a four-bar linkage, closed by a Lagrange multiplier",
              _crank("crank_joint", by=(0.8,)), _linkage_verdict(("crank_joint",), _four_bar_gap), 5.0, urdf="four_bar",

@@ -20,7 +20,8 @@ def add_arguments(parser):
     parser.add_argument("--scenario", default="tracking", metavar="NAME",
                         help="tracking (default), push, wall, flexible, payload, four_bar, five_bar")
     parser.add_argument("--headless", action="store_true", help="no viewer; end by itself with a verdict")
-    parser.add_argument("--duration", type=float, metavar="S", help="seconds (default: the scenario's; without --headless "
+    parser.add_argument("--duration", type=float, metavar="S", help="seconds (default: the scenario's; without "
+                  "--headless "
                         "until Ctrl-C)")
     parser.add_argument("--controller", choices=MODES, help="another law than the scenario's")
     parser.add_argument("--loop-rate", type=float, default=0.0, metavar="HZ",
@@ -30,7 +31,8 @@ def add_arguments(parser):
     parser.add_argument("--attach", action="store_true", help="start no nodes: play to those that run already")
     parser.add_argument("--namespace", default="", help="namespace of the nodes (with --attach)")
     parser.add_argument("--hidden-payload", type=float, default=0.0, metavar="KG",
-                        help="hang a load on the simulated arm that the controller does not know (it must fail the verdict)")
+                        help="hang a load on the simulated arm that the controller does not know (it must fail the "
+                             "verdict)")
     parser.add_argument("--port", type=int, default=8080, help="port of the viewer's web page")
 
 

@@ -22,7 +22,8 @@ def trajectory_action(node):
 
 
 class TrajectoryAction:
-    """One goal at a time; a new one, or a trajectory by topic, aborts the one before, as joint_trajectory_controller does.
+    """One goal at a time; a new one, or a trajectory by topic, aborts the one before, as joint_trajectory_controller
+    does.
 
     `action` is the action's type, `server` what serves it (rclpy's ActionServer)."""
 

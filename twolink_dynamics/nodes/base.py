@@ -112,7 +112,8 @@ class ArmNode(Node):
         if msg.data == self._description:
             return
         if self.arm is not None:
-            self.reporter.reject("robot_description", "a different robot_description arrived: restart the node to use it")
+            self.reporter.reject("robot_description", "a different robot_description arrived: restart the node to "
+                          "use it")
             return
         try:
             self._take_arm(msg.data)
@@ -140,7 +141,8 @@ class ArmNode(Node):
         self.arm = arm
         shown = {name: value for name, value in p.changed().items() if name != "robot_description"}
         self.get_logger().info(f"arm '{arm.name}', joints {', '.join(arm.joint_names)}, tip {arm.tip}; "
-                               + (", ".join(f"{name}={value}" for name, value in shown.items()) or "default parameters"))
+                               + (", ".join(f"{name}={value}" for name, value in shown.items()) or "default "
+                                             "parameters"))
 
     def build(self, arm):
         """Prepare everything for this arm; raises TwolinkError when it cannot be used."""

@@ -202,8 +202,10 @@ def partial_state(msg, arm, q, qd, what="set_state"):
 class Ages:
     """How old states are on arrival, whoever's clock stamped them.
 
-    The least lag of the stamps behind this clock, in windows of WINDOW seconds, is a delay while it stays the same and is
-    no larger than `timeout` [s]. A large one (another clock, a simulator that was paused) is not; then only what comes on
+    The least lag of the stamps behind this clock, in windows of WINDOW seconds, is a delay while it stays the same
+    and is
+    no larger than `timeout` [s]. A large one (another clock, a simulator that was paused) is not; then only what
+    comes on
     top of it counts. While it drifts (a simulator slower than time) nothing can be told, and 0 is."""
 
     WINDOW, STEADY, DRIFT = 0.05, 10, 0.005  # [s], windows without drift, [s] of change that is none

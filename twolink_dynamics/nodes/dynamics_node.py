@@ -45,7 +45,8 @@ class DynamicsNode(ArmNode):
         self.direct = False
         super().__init__("dynamics", **options)
         self.create_subscription(JointState, "joint_states", self._on_joint_state, BEST_EFFORT)
-        self.create_subscription(JointTrajectory, "joint_trajectory", self._guarded(self.follow, "trajectory"), RELIABLE)
+        self.create_subscription(JointTrajectory, "joint_trajectory", self._guarded(self.follow, "trajectory"),
+                                 RELIABLE)
         self.create_subscription(JointState, "target_joint", self._guarded(self._target_joint), RELIABLE)
         self.create_subscription(PoseStamped, "target_pose", self._guarded(self._target_pose), RELIABLE)
         self.create_subscription(WrenchStamped, "target_wrench", self._guarded(self._target_wrench), RELIABLE)
@@ -138,7 +139,8 @@ class DynamicsNode(ArmNode):
 
     # -- the loop ------------------------------------------------------------------------------------------------------
     def time_of(self, stamp):
-        """Controller time [s] of a stamp: since HISTORY before the first state, so that a double resolves picoseconds."""
+        """Controller time [s] of a stamp: since HISTORY before the first state, so that a double resolves
+        picoseconds."""
         if self.base is None:
             self.base = stamp.sec - HISTORY
         return stamp.sec - self.base + 1e-9 * stamp.nanosec
@@ -178,7 +180,8 @@ class DynamicsNode(ArmNode):
         self.work.add(time.perf_counter() - began)
 
     def law(self, t, q, qd):
-        """The effort (n,) at time t [s] of the state q, q̇ (n,), or None to send nothing: for a simulator's own loop."""
+        """The effort (n,) at time t [s] of the state q, q̇ (n,), or None to send nothing: for a simulator's own
+        loop."""
         began = time.perf_counter()
         if self.base is None:
             self.base = 0.0
@@ -259,7 +262,8 @@ class DynamicsNode(ArmNode):
         source = self.controller.trajectory(list(msg.joint_names), points, stamp=start,
                                             allow_partial=p["allow_partial_joints_goal"], effort=p["trajectory_effort"])
         if getattr(source, "ignored_effort", False):
-            self.reporter.once("trajectory effort", "the trajectory's effort is ignored; trajectory_effort: add uses it")
+            self.reporter.once("trajectory effort", "the trajectory's effort is ignored; trajectory_effort: add uses "
+                          "it")
         return source
 
     def _target_joint(self, msg):
@@ -325,7 +329,8 @@ class DynamicsNode(ArmNode):
                             if name != "robot_description")
         response.success = True
         response.message = (f"{text}\n\ncontroller: {self.controller.law}, "
-                            f"{'enabled' if self.controller.enabled else 'disabled'}, mode {self.controller.last.mode}\n"
+                            f"{'enabled' if self.controller.enabled else 'disabled'}, mode "
+                            f"{self.controller.last.mode}\n"
                             f"parameters: {changed or 'all at their defaults'}")
         return response
 

@@ -33,7 +33,8 @@ def start_positions(arm, parameters):
     outside = (q < arm.lower) | (q > arm.upper)
     if outside.any():
         i = int(np.argmax(outside))
-        raise InputError(f"parameter 'initial_positions': joint '{arm.joint_names[i]}' at {q[i]:g} is outside its limits "
+        raise InputError(f"parameter 'initial_positions': joint '{arm.joint_names[i]}' at {q[i]:g} is outside its "
+                      f"limits "
                          f"{arm.lower[i]:g} to {arm.upper[i]:g}")
     return q
 
@@ -81,7 +82,8 @@ def _constraints(arm, p):
     if kind == "coupled_joints":
         joints = p["constraint.joints"]
         if len(joints) != 2:
-            raise InputError(f"parameter 'constraint.joints': {joints} must name the following joint and the leading one")
+            raise InputError(f"parameter 'constraint.joints': {joints} must name the following joint and the leading "
+                          f"one")
         follower, leader = (q[arm.index(name)] for name in joints)
         return (constraints.CoupledJoints(*joints, p["constraint.ratio"], follower - p["constraint.ratio"] * leader),)
     tip = Dynamics(arm).tip_pose(q)[1]

@@ -46,7 +46,8 @@ class Monitor(Node):
         self.wrench = self.create_publisher(WrenchStamped, "external_wrench", RELIABLE)
         self.parameters = {node: self.create_client(SetParameters, f"{node}/set_parameters")
                            for node in ("simulator", "dynamics")}
-        for topic, take in (("simulator/true_joint_states", self._on_state), ("dynamics/tracking_error", self._on_error),
+        for topic, take in (("simulator/true_joint_states", self._on_state), ("dynamics/tracking_error",
+                                                                              self._on_error),
                             ("dynamics/torque/total", lambda msg: self._add("total", np.array(msg.effort))),
                             ("dynamics/torque/feedback", lambda msg: self._add("feedback", np.array(msg.effort))),
                             ("simulator/motor_states", self._on_motor)):

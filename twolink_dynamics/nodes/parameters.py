@@ -82,7 +82,8 @@ class Parameter:
             return
         if self.size == JOINTS:
             if n is not None and len(values) not in (1, n):
-                self._refuse(values, f"has {len(values)} entries, must have one for each of the {n} joints, or one for all")
+                self._refuse(values, f"has {len(values)} entries, must have one for each of the {n} joints, or one "
+                              f"for all")
         elif self.size is not None and len(values) != self.size:
             self._refuse(values, f"has {len(values)} entries, must have {self.size}")
 
@@ -113,7 +114,8 @@ def _joints(name, unit, description, default=(), **more):
 def _payload(whose):
     return (
         Parameter("payload.mass", NUMBER, 0.0, "kg", f"mass {whose} at the tip", live=True, lower=0.0, upper=1e6),
-        Parameter("payload.com", NUMBERS, [0.0, 0.0, 0.0], "m", "its centre of mass in the tip frame", live=True, size=3,
+        Parameter("payload.com", NUMBERS, [0.0, 0.0, 0.0], "m", "its centre of mass in the tip frame", live=True,
+                  size=3,
                   upper=1e3, lower=-1e3),
         Parameter("payload.inertia", NUMBERS, [0.0] * 6, "kg m²",
                   "its ixx ixy ixz iyy iyz izz about the centre of mass, in tip axes", live=True, size=6, lower=-1e6,
@@ -122,7 +124,8 @@ def _payload(whose):
 
 
 MODEL = (
-    Parameter("robot_description", TEXT, "", "", "URDF text; when empty `urdf` is read, else the topic `robot_description`"),
+    Parameter("robot_description", TEXT, "", "", "URDF text; when empty `urdf` is read, else the topic "
+                  "`robot_description`"),
     Parameter("urdf", TEXT, "", "", "path of a URDF file, or the name of a shipped one (`twolink`)"),
     Parameter("tip", TEXT, "", "", "link whose frame is the tip; empty: the only leaf link"),
     Parameter("gravity", NUMBERS, [0.0, 0.0, -9.81], "m/s²", "gravity in the root frame", live=True, size=3, lower=-1e3,
@@ -133,7 +136,8 @@ MODEL = (
     Parameter("publish_rate", NUMBER, 50.0, "Hz", "rate of everything one merely looks at", live=True, lower=0.1,
               upper=1000.0),
     _joints("effort_limit", "N m", "overrides the URDF's effort limits; 0: unactuated", lower=0.0),
-    _joints("velocity_limit", "rad/s", "overrides the URDF's velocity limits (references and warnings only)", lower=0.0),
+    _joints("velocity_limit", "rad/s", "overrides the URDF's velocity limits (references and warnings only)",
+            lower=0.0),
     _joints("rotor.inertia", "kg m²", "motor-side rotor inertia Ir", lower=0.0, upper=1e6),
     _joints("rotor.gear_ratio", "", "signed gear ratio gr; gr² Ir adds to the mass matrix", lower=-1e6, upper=1e6),
     Parameter("rotor.coupling", BOOL, False, "", "rotors also feel the rotation of the link that carries them"),
@@ -144,9 +148,11 @@ SIMULATOR = MODEL + (
     Parameter("integrator", TEXT, "rk4", "", "scheme of one step", options=("rk4", "semi_implicit", "dop853")),
     Parameter("joint_state_rate", NUMBER, 1000.0, "Hz", "rate of `joint_states`", live=True, lower=1.0, upper=1e4),
     Parameter("real_time_factor", NUMBER, 1.0, "", "simulated seconds per second", live=True, lower=0.01, upper=100.0),
-    Parameter("lockstep", BOOL, False, "", "wait for the command that answers a state before going on, as long as commands "
+    Parameter("lockstep", BOOL, False, "", "wait for the command that answers a state before going on, as long as "
+                  "commands "
               "come: a machine that is too slow then slows time, not the controller", live=True),
-    Parameter("publish_clock", BOOL, False, "", "publish `/clock` and stamp with it; else stamps count on from the start"),
+    Parameter("publish_clock", BOOL, False, "", "publish `/clock` and stamp with it; else stamps count on from the "
+                  "start"),
     Parameter("command_timeout", NUMBER, 0.2, "s", "simulated time after which a command is old; 0: never", live=True,
               lower=0.0, upper=3600.0),
     Parameter("on_timeout", TEXT, "brake", "", "what an old command leads to", live=True, options=("brake", "zero")),
@@ -154,7 +160,8 @@ SIMULATOR = MODEL + (
               live=True, lower=0.0, upper=3600.0),
     _joints("initial_positions", "rad", "positions at the start and after a reset; empty: 0, inside the stops"),
     _joints("initial_velocities", "rad/s", "velocities at the start and after a reset; empty: 0"),
-    _joints("friction.coulomb", "N m", "Coulomb friction; empty: the URDF's `<dynamics friction>`", lower=0.0, upper=1e6),
+    _joints("friction.coulomb", "N m", "Coulomb friction; empty: the URDF's `<dynamics friction>`", lower=0.0,
+            upper=1e6),
     _joints("friction.viscous", "N m s/rad", "viscous friction; empty: the URDF's `<dynamics damping>`", lower=0.0,
             upper=1e6),
     _joints("friction.static", "N m", "break-away friction; empty: as Coulomb", lower=0.0, upper=1e6),
@@ -177,10 +184,12 @@ SIMULATOR = MODEL + (
               "where the tip starts", size=3, optional=True, lower=-1e3, upper=1e3),
     Parameter("constraint.direction", NUMBERS, [1.0, 0.0, 0.0], "", "direction of the line, or normal of the plane",
               size=3, lower=-1e3, upper=1e3),
-    Parameter("constraint.distance", NUMBER, 0.0, "m", "distance to the point; 0: as at the start", lower=0.0, upper=1e3),
+    Parameter("constraint.distance", NUMBER, 0.0, "m", "distance to the point; 0: as at the start", lower=0.0,
+              upper=1e3),
     Parameter("constraint.tips", TEXTS, [], "", "the two links whose frames coincide; empty: the arm's two tips"),
     Parameter("constraint.joints", TEXTS, [], "", "coupled joints: the one that follows, the one that leads"),
-    Parameter("constraint.ratio", NUMBER, 1.0, "", "coupled joints: follower = ratio · leader, shifted to fit the start",
+    Parameter("constraint.ratio", NUMBER, 1.0, "", "coupled joints: follower = ratio · leader, shifted to fit the "
+                  "start",
               lower=-1e3, upper=1e3),
     Parameter("sensors.position_noise", NUMBER, 0.0, "rad", "standard deviation", lower=0.0, upper=10.0),
     Parameter("sensors.velocity_noise", NUMBER, 0.0, "rad/s", "standard deviation", lower=0.0, upper=100.0),
@@ -196,29 +205,36 @@ CONTROLLERS = ("off", "gravity_compensation", "computed_torque", "pd_gravity", "
 DYNAMICS = MODEL + (
     Parameter("controller", TEXT, "computed_torque", "", "the law that drives", live=True, options=CONTROLLERS),
     Parameter("enabled", BOOL, True, "", "drive at start (`~/enable` changes it)", live=True),
-    _joints("kp", "1/s²", "computed torque: stiffness of the error's equation", (100.0,), live=True, lower=0.0, upper=1e6),
+    _joints("kp", "1/s²", "computed torque: stiffness of the error's equation", (100.0,), live=True, lower=0.0,
+            upper=1e6),
     _joints("kd", "1/s", "computed torque: damping of the error's equation", (20.0,), live=True, lower=0.0, upper=1e5),
     _joints("pd.kp", "N m/rad", "PD + gravity: stiffness; empty: `kp` times the largest inertia", live=True, lower=0.0,
             upper=1e7),
     _joints("pd.kd", "N m s/rad", "PD + gravity: damping; empty: `kd` times the largest inertia", live=True, lower=0.0,
             upper=1e6),
     Parameter("stiffness", NUMBERS, [400.0, 400.0, 400.0, 20.0, 20.0, 20.0], "N/m, N m/rad",
-              "impedance: diagonal of K, translation then rotation, root axes", live=True, size=6, lower=0.0, upper=1e7),
+              "impedance: diagonal of K, translation then rotation, root axes", live=True, size=6, lower=0.0,
+              upper=1e7),
     Parameter("damping", NUMBERS, [], "N s/m, N m s/rad", "impedance: diagonal of D; empty: from `damping_ratio`",
               live=True, size=6, optional=True, lower=0.0, upper=1e6),
-    Parameter("damping_ratio", NUMBER, 1.0, "", "impedance: damping ratio where `damping` is empty", live=True, lower=0.0,
+    Parameter("damping_ratio", NUMBER, 1.0, "", "impedance: damping ratio where `damping` is empty", live=True,
+              lower=0.0,
               upper=10.0),
     *_payload("the model assumes"),
-    _joints("friction.coulomb", "N m", "the model's Coulomb friction; empty: the URDF's", live=True, lower=0.0, upper=1e6),
+    _joints("friction.coulomb", "N m", "the model's Coulomb friction; empty: the URDF's", live=True, lower=0.0,
+            upper=1e6),
     _joints("friction.viscous", "N m s/rad", "the model's viscous friction; empty: the URDF's", live=True, lower=0.0,
             upper=1e6),
-    Parameter("friction_compensation", BOOL, False, "", "add the model's friction torque, smooth at zero speed", live=True),
-    Parameter("torque_rate_limit", NUMBER, 2000.0, "N m/s", "largest rate of the step that a switch would make; 0: none",
+    Parameter("friction_compensation", BOOL, False, "", "add the model's friction torque, smooth at zero "
+                  "speed", live=True),
+    Parameter("torque_rate_limit", NUMBER, 2000.0, "N m/s", "largest rate of the step that a switch would make; 0: "
+                  "none",
               live=True, lower=0.0, upper=1e9),
     Parameter("state_timeout", NUMBER, 0.1, "s", "age of `joint_states` that leads to the safe mode", live=True,
               lower=1e-3, upper=60.0),
     Parameter("safe_mode", TEXT, "gravity_compensation", "", "what is sent without a trustworthy state; `brake` sends "
-              "nothing, so that the plant's own timeout acts", live=True, options=("zero", "gravity_compensation", "brake")),
+              "nothing, so that the plant's own timeout acts", live=True, options=("zero", "gravity_compensation",
+                                                                                   "brake")),
     _joints("effort_to_command", "", "factor from effort to command, e.g. 1 / torque constant, with sign", live=True,
             lower=-1e6, upper=1e6),
     Parameter("allow_partial_joints_goal", BOOL, False, "", "accept trajectories that leave joints out", live=True),
@@ -237,7 +253,8 @@ WATCHED = (
 
 VIEWER = MODEL + WATCHED + (
     Parameter("host", TEXT, "127.0.0.1", "", "address the page listens on; other machines need another one"),
-    Parameter("port", INT, 8080, "", "port of the page; a busy one moves on to the next free one", lower=0, upper=65535),
+    Parameter("port", INT, 8080, "", "port of the page; a busy one moves on to the next free one", lower=0,
+              upper=65535),
     Parameter("rate", NUMBER, 60.0, "Hz", "pictures per second", live=True, lower=1.0, upper=120.0),
     Parameter("open_browser", BOOL, False, "", "open the page in the default browser"),
 )

@@ -66,7 +66,8 @@ def end_processes(processes):
 def play(make_monitor, simulator, dynamics, mode="composed", extra=()):
     """Run both nodes and a Monitor until it has finished; returns (monitor, signal that ended it or None).
 
-    mode: 'composed', 'two processes', or 'attach' to nodes that run already; make_monitor() -> Monitor; simulator, dynamics: {parameter: value}; extra: (module, parameters) of more processes.
+    mode: 'composed', 'two processes', or 'attach' to nodes that run already; make_monitor() -> Monitor; simulator,
+    dynamics: {parameter: value}; extra: (module, parameters) of more processes.
     Raises TwolinkError when a node does not come up or goes away.
     """
     if mode != "attach":

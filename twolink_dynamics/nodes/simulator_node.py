@@ -14,8 +14,8 @@ from std_srvs.srv import SetBool, Trigger
 
 from ..errors import TwolinkError
 from . import conversion
-from .conversion import doubles
 from .base import BEST_EFFORT, RELIABLE, ArmNode, run
+from .conversion import doubles
 from .diagnostics import Meter, diagnostic_array
 from .models import build_sensors, build_simulation, payload
 
@@ -28,8 +28,10 @@ BURST = 1e-3  # [s] most simulated time in one go, so that commands are heard in
 class SimulatorNode(ArmNode):
     """Steps a Simulation on absolute deadlines and tells what happens.
 
-    joint_states (out), effort_controller/commands, external_wrench, ~/set_state (in), ~/reset, ~/step, ~/pause, and what
-    one may look at: ~/energy/*, ~/true_joint_states, ~/motor_states, ~/constraint_wrench, ~/contact_wrench, /diagnostics.
+    joint_states (out), effort_controller/commands, external_wrench, ~/set_state (in), ~/reset, ~/step, ~/pause, and
+    what
+    one may look at: ~/energy/*, ~/true_joint_states, ~/motor_states, ~/constraint_wrench, ~/contact_wrench,
+    /diagnostics.
     Stamps count simulated time on from the start of the node (from 0 with publish_clock, where they are /clock).
     A command lasts `command_timeout` of simulated time; then, and before the first one, `on_timeout` holds.
     Attribute `law`: in composed mode a callable (t, q, qd) -> effort that replaces the topic.

@@ -29,14 +29,17 @@ class Endpoint(NamedTuple):
 SIMULATOR_ENDPOINTS = (
     Endpoint("joint_states", "sensor_msgs/JointState", "pub", "position, velocity, applied effort after limits (of the "
              "motors with flexible joints); at `joint_state_rate`"),
-    Endpoint("effort_controller/commands", "std_msgs/Float64MultiArray", "sub", "efforts in `command_joints` order; wrong "
+    Endpoint("effort_controller/commands", "std_msgs/Float64MultiArray", "sub", "efforts in `command_joints` order; "
+                  "wrong "
              "length or non-finite is dropped and reported"),
-    Endpoint("external_wrench", "geometry_msgs/WrenchStamped", "sub", "at the tip; frame_id: any link, empty is the root; "
+    Endpoint("external_wrench", "geometry_msgs/WrenchStamped", "sub", "at the tip; frame_id: any link, empty is the "
+                  "root; "
              "lasts `wrench_timeout`"),
     Endpoint("robot_description", "std_msgs/String", "sub", "transient_local and volatile; only without parameters "
              "`robot_description` and `urdf`"),
     Endpoint("/clock", "rosgraph_msgs/Clock", "pub", "only with `publish_clock`"),
-    Endpoint("~/set_state", "sensor_msgs/JointState", "sub", "positions, and velocities (else 0), of the joints it names"),
+    Endpoint("~/set_state", "sensor_msgs/JointState", "sub", "positions, and velocities (else 0), of the joints it "
+                  "names"),
     Endpoint("~/true_joint_states", "sensor_msgs/JointState", "pub", "without the sensors' errors"),
     Endpoint("~/motor_states", "sensor_msgs/JointState", "pub", "motor side of flexible joints"),
     Endpoint("~/constraint_wrench", "geometry_msgs/WrenchStamped", "pub", "of the constraint on the tip, root axes"),
@@ -47,7 +50,8 @@ SIMULATOR_ENDPOINTS = (
         ("input", "work of the efforts"), ("external", "work of the external wrench"),
         ("dissipated", "taken by friction and damping"), ("impact", "taken by stops, brakes and impacts"),
         ("edits", "put in by set_state, payload or gravity changes"), ("balance", "what is left over: stays ~0"))),
-    Endpoint("/diagnostics", "diagnostic_msgs/DiagnosticArray", "pub", "rate, jitter, missed ticks, saturation, rejected "
+    Endpoint("/diagnostics", "diagnostic_msgs/DiagnosticArray", "pub", "rate, jitter, missed ticks, saturation, "
+                  "rejected "
              "messages; once a second"),
     Endpoint("~/reset", "std_srvs/Trigger", "srv", "everything as at the start, t = 0; parameters stay"),
     Endpoint("~/step", "std_srvs/Trigger", "srv", "one step while paused"),
@@ -60,13 +64,15 @@ DYNAMICS_ENDPOINTS = (
              "controller's time, one that goes back resets it; without velocities the positions are differentiated"),
     Endpoint("robot_description", "std_msgs/String", "sub", "transient_local and volatile; only without parameters "
              "`robot_description` and `urdf`"),
-    Endpoint("joint_trajectory", "trajectory_msgs/JointTrajectory", "sub", "as joint_trajectory_controller: stamp 0 is now, "
+    Endpoint("joint_trajectory", "trajectory_msgs/JointTrajectory", "sub", "as joint_trajectory_controller: stamp 0 "
+                  "is now, "
              "a new one replaces, empty holds"),
     Endpoint("target_joint", "sensor_msgs/JointState", "sub", "goal that is approached within the limits and held"),
     Endpoint("target_pose", "geometry_msgs/PoseStamped", "sub", "of the impedance; frame_id any link; an all-zero "
              "quaternion leaves the orientation"),
     Endpoint("target_wrench", "geometry_msgs/WrenchStamped", "sub", "feed-forward wrench of the impedance"),
-    Endpoint("effort_controller/commands", "std_msgs/Float64MultiArray", "pub", "the selected law after limits, at every "
+    Endpoint("effort_controller/commands", "std_msgs/Float64MultiArray", "pub", "the selected law after limits, at "
+                  "every "
              "joint state, in `command_joints` order, times `effort_to_command`"),
     Endpoint("gravity_compensation/commands", "std_msgs/Float64MultiArray", "pub", "this law, whatever drives"),
     Endpoint("computed_torque/commands", "std_msgs/Float64MultiArray", "pub", "this law, whatever drives"),
@@ -79,7 +85,8 @@ DYNAMICS_ENDPOINTS = (
     Endpoint("~/reference", "sensor_msgs/JointState", "pub", "desired position and velocity"),
     Endpoint("~/tracking_error", "sensor_msgs/JointState", "pub", "desired minus measured"),
     Endpoint("~/current_pose", "geometry_msgs/PoseStamped", "pub", "of the tip in the root frame"),
-    Endpoint("/diagnostics", "diagnostic_msgs/DiagnosticArray", "pub", "rate, jitter, age of the state, work, saturation, "
+    Endpoint("/diagnostics", "diagnostic_msgs/DiagnosticArray", "pub", "rate, jitter, age of the state, work, "
+                  "saturation, "
              "rejected messages; once a second"),
     Endpoint("~/enable", "std_srvs/SetBool", "srv", "drive, or send nothing"),
     Endpoint("~/hold", "std_srvs/Trigger", "srv", "come to rest and stay; forgets targets"),
