@@ -153,7 +153,7 @@ def test_torque_terms_sum_up(hand, probe, model):  # noqa: F811
         stamps = [{(m.header.stamp.sec, m.header.stamp.nanosec): m for m in heard[name]} for name in names]
         shared = set.intersection(*map(set, stamps))
         newest = [one[max(shared)] for one in stamps] if shared else None
-        return newest if newest and np.abs(newest[1].effort).max() > 0.1 else None  # of the state that moves
+        return newest if newest and np.abs(newest[1].effort).max() > 0.01 else None  # of the state that moves
     terms = dict(zip(names, probe.until(complete, "all terms")))
     assert terms["total"].name == ["joint1", "joint2"]
     values = {name: np.array(msg.effort) for name, msg in terms.items()}
