@@ -23,6 +23,9 @@ UNITS = {
     "velocity": SPEED_UNITS | {"m/s": 1.0, "mm/s": 1e-3},
     "effort": EFFORT_UNITS,
 }
+GAP = 5.0  # a step so many times the usual one ends a piece …
+BRIDGED = {True: 0.02, False: 0.01}  # [s] … unless it is no longer than this, with and without recorded velocities
+NAMED = 5  # so many findings of one kind are named one by one, the rest are counted
 
 
 @dataclass(frozen=True)
@@ -200,20 +203,22 @@ def _ordered(name, t, q, qd, tau, sources, rows, arm):
             f"column '{column}', row {rows[k + 1]}: the clock goes back from {t[k]:.6g} to {t[k + 1]:.6g} s, "
             "taken as a new piece"
         )
-    gaps = np.flatnonzero(step > 5.0 * usual)
-    for k in gaps[:5]:
+    longest = max(GAP * usual, BRIDGED[qd is not None])
+    gaps = np.flatnonzero(step > longest)
+    for k in gaps[:NAMED]:
         remarks.append(
             f"column '{column}', row {rows[k + 1]}: gap of {step[k]:.4g} s (usual step {usual:.4g} s), "
             "taken as a new piece"
         )
-    if len(gaps) > 5:
-        remarks.append(f"column '{column}': {len(gaps) - 5} more gaps, each taken as a new piece")
+    if len(gaps) > NAMED:
+        remarks.append(f"column '{column}': {len(gaps) - NAMED} more gaps, each taken as a new piece")
     breaks.update(int(k) + 1 for k in gaps)
-    small = int(((step > 1.75 * usual) & (step <= 5.0 * usual)).sum())
-    if small:
+    small = np.flatnonzero((step > 1.75 * usual) & (step <= longest))
+    if len(small):
+        worst = small[np.argmax(step[small])]
         remarks.append(
-            f"column '{column}': {small} step(s) between 1.75 and 5 times the usual {usual:.4g} s, bridged by "
-            "interpolation"
+            f"column '{column}': {len(small)} step(s) longer than 1.75 times the usual {usual:.4g} s, bridged by "
+            f"interpolation; the longest, at row {rows[worst + 1]}, is {step[worst]:.4g} s"
         )
     q = q.copy()
     for j in range(q.shape[1]):
@@ -227,7 +232,8 @@ def _jumps(j, t, q, qd, rows, arm, column, usual, breaks, remarks):
     typical = np.quantile(np.abs(difference), 0.99)
     speed = np.abs(qd[:, j]).max() * usual if qd is not None else 0.0
     limit = max(0.05, 10.0 * typical, 5.0 * speed)
-    found = [k for k in np.flatnonzero(np.abs(difference) > limit) if int(k) + 1 not in breaks]
+    missed = np.maximum(np.diff(t) / usual, 1.0)  # where samples are missing, more motion lies between two
+    found = [k for k in np.flatnonzero(np.abs(difference) > limit * missed) if int(k) + 1 not in breaks]
     turns = 2.0 * np.pi
     wrapped = [k for k in found if abs(abs(difference[k]) - turns) < max(limit, 0.5)]
     if wrapped and not arm.prismatic[j]:
@@ -235,11 +241,11 @@ def _jumps(j, t, q, qd, rows, arm, column, usual, breaks, remarks):
             q[k + 1 :, j] -= np.sign(difference[k]) * turns
         remarks.append(f"column '{column}': {len(wrapped)} whole turn(s) undone, first at row {rows[wrapped[0] + 1]}")
         found = [k for k in found if k not in wrapped]
-    for k in found[:5]:
+    for k in found[:NAMED]:
         remarks.append(
             f"column '{column}', row {rows[k + 1]}: jumps by {difference[k]:.4g} in one step (a reset?), "
             "taken as a new piece"
         )
-    if len(found) > 5:
-        remarks.append(f"column '{column}': {len(found) - 5} more jumps, each taken as a new piece")
+    if len(found) > NAMED:
+        remarks.append(f"column '{column}': {len(found) - NAMED} more jumps, each taken as a new piece")
     breaks.update(int(k) + 1 for k in found)

@@ -1,5 +1,5 @@
 """An excitation as files: a CSV like any log's, and the YAML of a trajectory_msgs/JointTrajectory that the dynamics
-node plays."""
+node plays; and that YAML read back as a motion."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..arm import Reference
+from ..control.joint_trajectory import JointTrajectory
 from ..dynamics import Dynamics
 from ..errors import InputError
 from ..trajectory import Trajectory
@@ -60,3 +62,24 @@ def read_yaml(path):
         raise InputError(f"cannot read '{path}': {error.strerror}") from None
     except (yaml.YAMLError, KeyError, TypeError) as error:
         raise InputError(f"'{path}' is not a joint trajectory in YAML: {' '.join(str(error).split())[:120]}") from None
+
+
+def read_motion(path, arm):
+    """The motion of such a file from its first point on: sample(t) -> Reference, and duration [s].
+
+    Raises InputError naming the file, and the joint or point that cannot be played by this arm.
+    """
+    names, points = read_yaml(path)
+    try:
+        begin = points[0][0]
+        shifted = [(time - begin, *rest) for time, *rest in points]
+        order = [list(names).index(name) for name in arm.joint_names]
+        start = np.array(points[0][1], float)[order]
+        return JointTrajectory(arm, names, shifted, previous=Reference(start, np.zeros(arm.n), np.zeros(arm.n)))
+    except (IndexError, TypeError):
+        raise InputError(f"'{path}' is not a joint trajectory in YAML: a point without positions") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise InputError(f"'{path}': {error}") from None
+        raise InputError(f"'{path}': its joints {', '.join(map(str, names))} are not the arm's "
+                         f"{', '.join(arm.joint_names)}") from None

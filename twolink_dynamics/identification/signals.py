@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import signal
+from scipy.interpolate import CubicHermiteSpline
 
 from ..errors import InputError
+from .logs import NAMED
 
 OVERSAMPLING = 25.0  # samples kept per period of the cut-off: q̈ by differences is then within 1 % at the cut-off
 
@@ -84,18 +86,15 @@ def prepare(log, hz=None, order=3, velocity="position", delay=0.0):
             f"0 and {0.4 * rate:.4g} Hz"
         )
     step = max(1, int(rate / (OVERSAMPLING * hz)))
-    parts, remarks, start, shortest = [], [], 0, np.inf
+    parts, short, start, shortest = [], [], 0, np.inf
     for first, last in log.pieces():
         t = log.t[first:last]
         span = t[-1] - t[0]
         if span < 4.0 / hz:
-            remarks.append(
-                f"rows {first + 1} to {last}: {span:.3g} s between two breaks is too short for a {hz:g} Hz "
-                "filter, not used"
-            )
+            short.append((first, last, span))
             continue
         clock = t[0] + log.dt * np.arange(int(span / log.dt + 1e-9) + 1)
-        q = zero_phase(_interpolated(clock, t, log.q[first:last]), hz, log.dt, order)
+        q = zero_phase(_positions(clock, t, log, first, last), hz, log.dt, order)
         if velocity == "measured":
             qd = zero_phase(_interpolated(clock, t, log.qd[first:last]), hz, log.dt, order)
         else:
@@ -108,6 +107,16 @@ def prepare(log, hz=None, order=3, velocity="position", delay=0.0):
         start += len(kept[0])
     if not parts:
         raise InputError(f"{log.name}: no uninterrupted stretch of {4.0 / hz:.3g} s, which a {hz:g} Hz filter needs")
+    remarks = [
+        f"rows {_row(log, first)} to {_row(log, last - 1)}: {span:.3g} s between two breaks is too short for a "
+        f"{hz:g} Hz filter, not used"
+        for first, last, span in short[:NAMED]
+    ]
+    if len(short) > NAMED:
+        rest = short[NAMED:]
+        remarks.append(
+            f"{len(rest)} more such pieces not used, {sum(last - first for first, last, _ in rest)} rows in all"
+        )
     settle = max(
         0.8 / hz, min(3.0 / hz, 0.04 * shortest)
     )  # the ends' transient: 2 % left after 0.8 / hz, none after 3 / hz
@@ -116,6 +125,24 @@ def prepare(log, hz=None, order=3, velocity="position", delay=0.0):
     return Signals(
         log.name, *columns, log.dt * step, hz, order, tuple(piece for piece, _ in parts), margin, tuple(remarks)
     )
+
+
+def _row(log, k):
+    """Row of the file that sample k stands in."""
+    return int(log.rows[k]) if log.rows is not None else k + 1
+
+
+def _positions(clock, t, log, first, last):
+    """Positions on the clock: linear between samples; where samples are missing, cubic with the recorded velocities,
+    since a chord over 20 ms is off by more than an encoder's step."""
+    q = _interpolated(clock, t, log.q[first:last])
+    step = np.diff(t)
+    missing = np.append(step > 1.75 * np.median(step), False)
+    if log.qd is not None and missing.any():
+        inside = missing[np.clip(np.searchsorted(t, clock, side="right") - 1, 0, len(t) - 1)]
+        spline = CubicHermiteSpline(t, log.q[first:last], log.qd[first:last])
+        q[inside] = spline(clock[inside])
+    return q
 
 
 def _interpolated(clock, t, values):

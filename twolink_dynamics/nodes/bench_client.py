@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -17,9 +19,14 @@ from ..trajectory import Trajectory
 from .base import BEST_EFFORT, RELIABLE
 
 MODES = ("effort", "trajectory")
+# A loop wants the newest state only; a recording wants all of them, however late this process is.
+QUEUE = {"effort": BEST_EFFORT, "trajectory": QoSProfile(depth=5000, reliability=ReliabilityPolicy.BEST_EFFORT)}
 DISCOVERY = 2.0  # [s] to hear of others who command the arm
 POINT_EVERY = 0.02  # [s] between the points of a trajectory that is sent
+AHEAD = 0.5  # [s] between sending a trajectory and its start: the slowest way to the arm's controller
 SETTLED = 0.5  # [s] recorded after a trajectory's end
+REACTION = 0.25  # most that 2 ω (the loop's gain on velocity errors) may be of 1 / (time between the states it sees)
+RECENT = 400  # states whose distance in time is looked at
 
 
 class RosBench(EffortBench):
@@ -29,6 +36,9 @@ class RosBench(EffortBench):
                order, as forward_command_controller takes it); "trajectory": whole motions on `joint_trajectory`
                (trajectory_msgs/JointTrajectory), followed by the arm's own controller, efforts as joint_states say
     patience   [s] without joint states after which the arm counts as lost, and to wait for it at the start
+    bandwidth  [rad/s] of the position loop of "effort", at most: before each motion it is lowered to what the distance
+               of the joint states received lately allows (REACTION), since a late loop asks for efforts nobody needs
+    recorded   Trajectory of the motion followed last, as far as it came (trajectory mode), or None
     Topics are relative to `namespace`. Use as a context manager. Raises BenchStopped where the arm is not there, stops
     talking, lacks a joint, a velocity or an effort, or where somebody else commands it too.
     """
@@ -45,13 +55,14 @@ class RosBench(EffortBench):
         self.mode, self.patience = mode, patience
         self.order = [arm.index(name) for name in order]
         self._sample, self._count, self._zero = None, 0, None
+        self._steps, self.most, self.bandwidth, self.recorded = deque(maxlen=RECENT), bandwidth, bandwidth, None
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
         try:
             self.node = rclpy.create_node("model_bench", context=self.context, namespace=namespace or None)
             self.executor = SingleThreadedExecutor(context=self.context)
             self.executor.add_node(self.node)
-            self.node.create_subscription(JointState, joint_states, self._on_state, BEST_EFFORT)
+            self.node.create_subscription(JointState, joint_states, self._on_state, QUEUE[mode])
             if mode == "effort":
                 self.publisher = self.node.create_publisher(Float64MultiArray, commands, RELIABLE)
             else:
@@ -91,6 +102,8 @@ class RosBench(EffortBench):
             self._zero = stamp
         if self._sample is not None and stamp - self._zero < self._sample[0]:
             raise BenchStopped("the time of joint_states went back: somebody reset the arm")
+        if self._sample is not None:
+            self._steps.append(stamp - self._zero - self._sample[0])
         self._sample = (stamp - self._zero, *values)
         self._count += 1
 
@@ -102,6 +115,15 @@ class RosBench(EffortBench):
             if time.perf_counter() > deadline:
                 raise BenchStopped(f"no joint_states with {choices(self.arm.joint_names)} for {self.patience:g} s")
         return self._sample
+
+    def _drain(self):
+        """Takes what is queued, so that the next joint state is a new one."""
+        deadline = time.perf_counter() + self.patience
+        while time.perf_counter() < deadline:
+            seen = self._count
+            self.executor.spin_once(timeout_sec=0.0)
+            if self._count == seen:
+                return
 
     def _wait_for_arm(self):
         deadline = time.perf_counter() + self.patience
@@ -124,7 +146,14 @@ class RosBench(EffortBench):
             raise BenchStopped(f"{choices(names)} also commands {topic}: disable it first")
 
     def state(self):
+        self._drain()
         return self._next()[:3]
+
+    def _adapt(self):
+        """Sets the loop's bandwidth by the 99 % quantile of the recent distances of joint states."""
+        step = float(np.quantile(self._steps, 0.99)) if self._steps else 0.0
+        self.bandwidth = min(self.most, 0.5 * REACTION / step) if step > 0.0 else self.most
+        self.kp, self.kd = self.bandwidth**2, 2.0 * self.bandwidth
 
     def exchange(self, effort):
         self.publisher.publish(Float64MultiArray(data=[float(effort[i]) for i in self.order]))
@@ -134,7 +163,9 @@ class RosBench(EffortBench):
     def follow(self, motion, progress=None):
         self._check_alone()
         if self.mode == "effort":
+            self._adapt()
             return super().follow(motion, progress)
+        self.recorded = None
         if np.abs(self.arm.error(motion.sample(0.0).q, self.state()[1])).max() > 0.02:
             self.approach(motion.sample(0.0).q)
         message = JointTrajectory(joint_names=list(self.arm.joint_names))
@@ -145,14 +176,19 @@ class RosBench(EffortBench):
             nanoseconds = round(t * 1e9)
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
             message.points.append(point)
+        self._drain()
+        start = self._next()[0] + AHEAD  # on the arm's own clock, so that both know where it should be when
+        nanoseconds = round((self._zero + start) * 1e9)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
         self.publisher.publish(message)
         rows, said, guard = [], 0.0, Guard(self.arm)
-        start = self._next()[0]
         try:
             while True:
                 t, q, qd, effort = self._next()
                 if t - start > motion.duration + SETTLED:
                     break
+                if t < start:
+                    continue
                 guard.check(t - start, q, qd, effort, motion.sample(min(t - start, motion.duration)).q)
                 rows.append((t - start, *q.tolist(), *qd.tolist(), *effort.tolist()))
                 if progress is not None and t - start - said > 0.5:
@@ -161,8 +197,14 @@ class RosBench(EffortBench):
         except (BenchStopped, KeyboardInterrupt):
             self.stop()
             raise
-        table = np.array(rows)
-        n = self.arm.n
+        finally:
+            self.recorded = self._trajectory(rows)
+        return self.recorded
+
+    def _trajectory(self, rows):
+        if not rows:
+            return None
+        table, n = np.array(rows), self.arm.n
         q, qd, effort = np.split(table[:, 1:], (n, 2 * n), axis=1)
         return Trajectory(table[:, 0], q, qd, np.concatenate([effort[1:], effort[-1:]]))  # τ[k] from t[k] on
 
