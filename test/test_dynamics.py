@@ -1,6 +1,8 @@
 """Dynamics as others call it: shapes, lists, `out=`, refusals, NaN, live inputs, pickles, threads, pointers."""
 import copy
 import ctypes
+import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -78,6 +80,14 @@ def test_arrays_of_any_kind(dynamics, reference):
     assert np.abs(dynamics.gravity(np.array([1.0, 2.0], dtype=object)) - reference.gravity([1.0, 2.0])).max() < INSIDE
     masked = np.ma.masked_array([1.0, 2.0])
     assert np.abs(dynamics.gravity(masked) - reference.gravity([1.0, 2.0])).max() < INSIDE
+    assert np.abs(dynamics.gravity(memoryview(q[1].copy())) - expected[1]).max() < INSIDE
+    assert np.abs(dynamics.gravity(q[1][::-1]) - reference.gravity(q[1, ::-1])).max() < INSIDE
+    for state in (q[1], q):  # at an odd address
+        odd = np.zeros(8 * state.size + 1, np.uint8)[1:].view(float).reshape(state.shape)
+        odd[...] = state
+        assert not odd.flags.aligned
+        assert np.abs(dynamics.gravity(odd) - reference.gravity(state)).max() < INSIDE
+        assert np.abs(dynamics.gravity(state, out=odd) - reference.gravity(state)).max() < INSIDE
     strided = np.lib.stride_tricks.as_strided(np.array([0.5]), (2,), (0,))
     assert np.abs(dynamics.gravity(strided) - reference.gravity([0.5, 0.5])).max() < INSIDE
 
@@ -135,7 +145,12 @@ def test_out_refused(dynamics, out, message):
 
 @pytest.mark.parametrize("q, message", [
     (np.zeros(3), r"q: shape \(3,\), the last axis must be the 2 joints"), (1.0, r"q: shape \(\)"),
-    (np.zeros((2, 3)), r"q: shape \(2, 3\)"), (["a", "b"], "q: not an array of numbers"), (None, "q: ")])
+    (np.zeros((2, 3)), r"q: shape \(2, 3\)"), ([], r"q: shape \(0,\)"), (np.zeros((2, 0)), r"q: shape \(2, 0\)"),
+    (["a", "b"], "q: not an array of real numbers but of <U1"), (None, "q: not an array of numbers"),
+    ([None, 1.0], "q: not an array of numbers"), ([[0.1, 0.2], [0.3]], "q: not an array of numbers"), ({}, "q: "),
+    ([1j, 2.0], "q: not an array of real numbers but of complex128"), ([10**400, 1], "q: not an array of numbers"),
+    (np.zeros(2, "m8[s]"), "q: not an array of real numbers but of timedelta64"), (b"12", "q: "),
+    (np.zeros(2, [("a", float)]), "q: not an array of real numbers")])
 def test_wrong_shapes_are_named(dynamics, q, message):
     for _ in range(2):
         with pytest.raises(InputError, match=message):
@@ -302,6 +317,64 @@ def test_threads_may_share_one_object(dynamics):
 
 
 @needs_llvm
+def test_threads_may_race_for_the_first_call(twolink):
+    """Each may compile, the last one wins, and none calls code that is gone."""
+    state = random_state(twolink)
+    expected = Dynamics(twolink, "llvm").inverse_dynamics(*state)
+    dynamics, wrong, start = Dynamics(twolink, "llvm"), [], threading.Barrier(4)
+
+    def work():
+        start.wait()
+        call = dynamics.inverse_dynamics  # the method, or what another thread has put in its place
+        for _ in range(50):
+            if not (call(*state) == expected).all() or not (dynamics.inverse_dynamics(*state) == expected).all():
+                wrong.append(1)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    assert not wrong and (dynamics.inverse_dynamics(*state) == expected).all()
+
+
+LAST_CALLS = """
+import gc, os, sys
+import numpy as np
+from twolink_dynamics import Dynamics, load_urdf
+arm, q = load_urdf("urdf/twolink.urdf"), np.zeros(2)
+
+class Caller:
+    def __init__(self, dynamics):
+        dynamics.gravity(q)
+        self.call, dynamics.owner = dynamics.gravity, self
+    def __del__(self):
+        print(self.call(np.zeros(2)).shape, flush=True)
+
+kept = Caller(Dynamics(arm, "llvm")).call  # the function outlives all else
+gc.collect()
+Caller(Dynamics(arm, "llvm"))  # a cycle that dies together
+gc.collect()
+if (child := os.fork()) == 0:
+    assert (kept(q) == Dynamics(arm, "llvm").gravity(q)).all()
+    Dynamics(arm, "llvm").gravity(np.zeros((200_000, 2)))
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+print(kept(q).shape)
+last = Caller(Dynamics(arm, "llvm"))  # dies with the interpreter
+"""
+
+
+@needs_llvm
+def test_machine_code_outlives_its_callers():
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    done = subprocess.run([sys.executable, "-c", LAST_CALLS], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["(2,)", "(2,)"] and done.stderr == ""
+
+
+@needs_llvm
 def test_pointer_for_embedding(twolink, reference):
     for live in (False, True):
         dynamics = Dynamics(twolink, "llvm", live=live)
@@ -339,6 +412,12 @@ def test_results_own_their_references(twolink):
 def test_without_the_builtin_entry(twolink, reference, monkeypatch):
     """Where Python or NumPy are not laid out as promised, ctypes carries single calls."""
     from twolink_dynamics.kernels import builtin
+    with monkeypatch.context() as change:
+        change.setattr(builtin, "PYTHON", (*builtin.PYTHON, "PyObject_Nonesuch"))
+        assert builtin.usable.__wrapped__() is False
+    with monkeypatch.context() as change:
+        change.setattr(builtin, "FLAGS", builtin.FLAGS + 8)
+        assert builtin.usable.__wrapped__() is False
     monkeypatch.setattr(builtin, "usable", lambda: False)
     dynamics = Dynamics(twolink, "llvm", live=True)
     state = random_state(twolink)

@@ -58,7 +58,7 @@ class Dynamics:
         self._engine, self._insisted = wanted, wanted is not None
         self._base = arm  # without the payload of set_payload
         self._payload = None
-        self._kernels = {}
+        self._kernels, self._entries = {}, {}
         self._parameters = catalog.parameter_values(arm) if self.live else None
 
     def __reduce__(self):
@@ -103,15 +103,13 @@ class Dynamics:
 
     def jacobian(self, q, frame=None, *, out=None):
         """J (…, 6, n) of the tip (or a named link's frame), linear over angular, root axes."""
-        if frame is not None:
-            return self._call("jacobian", (q,), frame, out)
-        return self._ready("jacobian")(q, **_maybe(out))
+        entry = self._ready("jacobian") if frame is None else self._entry("jacobian", frame)
+        return entry(q, **_maybe(out))
 
     def jacobian_rate(self, q, qd, frame=None, *, out=None):
         """J̇ q̇ (…, 6): the tip's acceleration (linear over angular) when q̈ = 0."""
-        if frame is not None:
-            return self._call("jacobian_rate", (q, qd), frame, out)
-        return self._ready("jacobian_rate")(q, qd, **_maybe(out))
+        entry = self._ready("jacobian_rate") if frame is None else self._entry("jacobian_rate", frame)
+        return entry(q, qd, **_maybe(out))
 
     def energy(self, q, qd):
         """(kinetic, potential) (…) [J]; moving links, height 0 at the root."""
@@ -120,7 +118,7 @@ class Dynamics:
 
     def tip_pose(self, q, frame=None):
         """(rotation (…, 3, 3), position (…, 3) [m]) of the tip, or of a named link's frame, in the root frame."""
-        flat = self._entry("tip_pose")(q) if frame is None else self._call("tip_pose", (q,), frame)
+        flat = self._entry("tip_pose", frame)(q)
         return flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:]
 
     # -- run-time inputs ---------------------------------------------------------------------------------------------
@@ -172,29 +170,35 @@ class Dynamics:
         self.__dict__[name] = entry  # from now on the instance's attribute hides the method
         return entry
 
-    def _entry(self, name):
-        key = f"_entry_{name}"
-        found = self.__dict__.get(key)
+    def _entry(self, name, frame=None):
+        """The kernel (of a named frame) as the fastest callable there is."""
+        found = self._entries.get((name, frame))
         if found is None:
+            if frame is not None and frame == self.arm.tip:
+                return self._entry(name)
+
             def fallback(*arguments, out=None, **named):
-                return self._call(name, *_bound(name, arguments, named), out=out)
-            found = self.__dict__[key] = self._made_entry(name, fallback)
+                vectors, at = _bound(name, arguments, named)
+                if len(arguments) + len(named) > len(vectors):  # a frame is named, or None is: that one's entry
+                    return self._entry(name, at)(*vectors, **_maybe(out))
+                return self._call(name, vectors, frame, out)
+            found = self._entries[name, frame] = self._made_entry(name, frame, fallback)
         return found
 
-    def _made_entry(self, name, fallback):
+    def _made_entry(self, name, frame, fallback):
         if self.engine == NEWTON_EULER:
             return fallback
-        if catalog.KERNELS[name].frame and self.arm.tip is None:
+        if frame is None and catalog.KERNELS[name].frame and self.arm.tip is None:
             return fallback  # which says so
         try:
-            return self.kernel(name).entry(fallback, self._parameters) or fallback
+            return self.kernel(name, frame).entry(fallback, self._parameters) or fallback
         except (RuntimeError, OSError) as error:  # a machine LLVM cannot serve
             why = (str(error).splitlines() or [type(error).__name__])[0]
             if self._insisted:
                 raise InputError(f"engine '{self.engine}' cannot compile here: {why}") from None
             warnings.warn(f"llvmlite cannot compile here ({why}); using NumPy", TwolinkWarning, stacklevel=4)
             self._engine, self._kernels = "numpy", {}
-            return self.kernel(name).entry(fallback, self._parameters)
+            return self.kernel(name, frame).entry(fallback, self._parameters)
 
     def _call(self, name, arguments, frame=None, out=None):
         """Any shapes: lists, batches that broadcast, a given result."""
@@ -236,12 +240,18 @@ class Dynamics:
         arrays = []
         for name, value in named.items():
             try:
-                array = np.asarray(value, float)
-            except (TypeError, ValueError):
+                array = np.asarray(value)
+                if array.dtype == object and any(x is None for x in array.flat):
+                    raise TypeError("NumPy would make it NaN")
+                if array.dtype != np.float64 and array.dtype.kind in "biufO":
+                    array = array.astype(float)
+            except (TypeError, ValueError, OverflowError):
                 raise InputError(f"{name}: not an array of numbers") from None
+            if array.dtype != np.float64:
+                raise InputError(f"{name}: not an array of real numbers but of {array.dtype}")
             if array.ndim == 0 or array.shape[-1] != self.n:
                 raise InputError(f"{name}: shape {array.shape}, the last axis must be the {self.n} joints")
-            arrays.append(array)
+            arrays.append(array if array.flags.aligned else array.copy())
         return arrays
 
     @staticmethod

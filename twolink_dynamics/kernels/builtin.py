@@ -2,13 +2,15 @@
 
 The entry is written in LLVM IR against Python's documented C API (METH_FASTCALL, PyObject_Type, PyTuple_GetItem, …) and
 NumPy's (PyArray_NewFromDescr and the public head of PyArrayObject, whose offset is `object.__basicsize__`). It serves
-exact float64 vectors of length n; everything else goes to a Python function that handles lists, batches and mistakes.
+exact float64 vectors of length n (contiguous, aligned); everything else goes to a Python function that handles lists,
+batches and mistakes.
 The layout NumPy promises is looked at once, on a real array, and not used where it is different.
 """
 from __future__ import annotations
 
 import ctypes
 import sys
+import sysconfig
 from functools import lru_cache
 
 import numpy as np
@@ -17,10 +19,10 @@ from .catalog import PARAMETERS
 
 HEAD = object.__basicsize__
 DATA, NDIM, DIMS, STRIDES, DESCR, FLAGS = HEAD, HEAD + 8, HEAD + 16, HEAD + 24, HEAD + 40, HEAD + 48
-WRITEABLE, C_CONTIGUOUS = 0x400, 0x1
+WRITEABLE, ALIGNED, C_CONTIGUOUS = 0x400, 0x100, 0x1
 NEW_FROM_DESCR = 94  # place of PyArray_NewFromDescr in NumPy's table of functions
 METH_FASTCALL_KEYWORDS = 0x80 | 0x2
-ABI = f"entry 1, object {HEAD}"  # part of the cache key
+ABI = f"entry 2, object {HEAD}"  # part of the cache key
 OUT = sys.intern("out")
 PYTHON = ("PyObject_Type", "Py_DecRef", "Py_IncRef", "PyTuple_GetItem", "PyTuple_Size", "PyObject_Vectorcall")
 DECLARATIONS = """
@@ -49,15 +51,18 @@ def usable():
     """Whether this Python and NumPy are laid out as documented; registers the symbols the entries call."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):  # an array's shape could change between the look and the call
+        return False
     try:
         addresses = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in PYTHON}
-        from numpy._core import _multiarray_umath
-        capsule = _multiarray_umath._ARRAY_API
-    except (AttributeError, ImportError):
+    except AttributeError:  # Python 3.10 has PyObject_Vectorcall in its headers only
+        return False
+    try:
+        from numpy._core._multiarray_umath import _ARRAY_API as capsule
+    except ImportError:
         try:
-            from numpy.core import _multiarray_umath
-            capsule = _multiarray_umath._ARRAY_API
-        except (AttributeError, ImportError):
+            from numpy.core._multiarray_umath import _ARRAY_API as capsule
+        except ImportError:
             return False
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -84,11 +89,11 @@ def _as_promised():
             and tuple((ctypes.c_int64 * 2).from_address(at(DIMS, ctypes.c_void_p))) == array.shape
             and tuple((ctypes.c_int64 * 2).from_address(at(STRIDES, ctypes.c_void_p))) == array.strides
             and at(DESCR, ctypes.c_void_p) == id(np.dtype(np.float64))
-            and at(FLAGS, ctypes.c_int) & (WRITEABLE | C_CONTIGUOUS) == WRITEABLE)
+            and at(FLAGS, ctypes.c_int) & (WRITEABLE | ALIGNED | C_CONTIGUOUS) == WRITEABLE | ALIGNED)
 
 
 def entry(function, kernel, name):
-    """IR of the built-in `name` that calls `kernel`; its self is the tuple (fallback, parameters)."""
+    """IR of the built-in `name` that calls `kernel`; its self is the tuple (fallback, parameters, …)."""
     vectors = [(a, size) for a, size in function.inputs if a != PARAMETERS]
     count, shape = len(vectors), function.shape
     lines = [f"@{name}_dims = private constant [{len(shape)} x i64] [{', '.join(f'i64 {s}' for s in shape)}]",
@@ -125,7 +130,7 @@ def entry(function, kernel, name):
 
 
 def _checked(value, label, position, shape, then, writeable):
-    """Blocks that load argument `position` and check: exactly ndarray, float64, this shape, contiguous."""
+    """Blocks that load argument `position` and check: exactly ndarray, float64, this shape, contiguous, aligned."""
     lines = [f"{label}:", f"  %{value}_at = getelementptr ptr, ptr %args, i64 {position}",
              f"  %{value} = load ptr, ptr %{value}_at",
              f"  %{value}_type = call ptr @twolink_PyObject_Type(ptr %{value})",
@@ -142,7 +147,7 @@ def _checked(value, label, position, shape, then, writeable):
     field("flags", FLAGS, "i32")
     field("dims", DIMS, "ptr")
     field("data", DATA, "ptr")
-    wanted = C_CONTIGUOUS | (WRITEABLE if writeable else 0)
+    wanted = C_CONTIGUOUS | ALIGNED | (WRITEABLE if writeable else 0)
     lines += [f"  %{value}_c1 = icmp eq i32 %{value}_nd, {len(shape)}",
               f"  %{value}_c2 = icmp eq ptr %{value}_descr, @twolink_float64",
               f"  %{value}_f = and i32 %{value}_flags, {wanted}",
@@ -158,9 +163,9 @@ def _checked(value, label, position, shape, then, writeable):
     return lines
 
 
-def make(address, name, doc, fallback, parameters):
-    """(built-in function, what must live as long as it): the entry at `address` with self = (fallback, parameters)."""
-    definition = MethodDef(name.encode(), address, METH_FASTCALL_KEYWORDS, doc.encode())
+def make(code, symbol, name, fallback, parameters):
+    """The built-in function at `symbol` of a Code, with self = (fallback, parameters, what must live as long)."""
+    definition = MethodDef(name.encode(), code.address(symbol), METH_FASTCALL_KEYWORDS, b"")
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.addressof(definition), (fallback, parameters), None), definition
+    return new(ctypes.addressof(definition), (fallback, parameters, code, definition), None)

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import itertools
 import os
 import tempfile
 import threading
+import weakref
 from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from .catalog import VERSION
 
 MAGIC = b"twolink kernel 1\n"
-EMITTER = ("algebra", "builtin", "catalog", "compile", "graph", "llvm_source", "model", "sincos", "trace")
+EMITTER = ("algebra", "builtin", "catalog", "compile", "engine", "graph", "llvm_source", "model", "sincos", "trace")
 _lock = threading.Lock()
 
 
@@ -140,8 +144,17 @@ def build(text):
     return target().machine().emit_object(module)
 
 
+_loaded = {}  # LLVM's owners of machine code, by number; see Code
+_numbers = itertools.count()
+
+
 class Code:
-    """Loaded machine code; `address(name)` of a function lives as long as this object."""
+    """Loaded machine code; `address(name)` of a function lives as long as this object.
+
+    LLVM's owner stands in a global table and is struck off when a token of this object dies. Were it an attribute, the
+    garbage collector would finalize it (and free the code) while a ``__del__`` in the same cycle may still call it; the
+    token, an array, is nothing that the collector finalizes early.
+    """
 
     def __init__(self, key, text):
         """`key` names the code, `text()` gives its IR where the cache does not know it."""
@@ -152,13 +165,16 @@ class Code:
             if code is None:
                 code = build(text())
                 write(key, code)
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target().machine())
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-            self._engine.finalize_object()
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target().machine())
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+            engine.finalize_object()
+        self._number, self._token = next(_numbers), np.empty(0)
+        _loaded[self._number] = engine
+        weakref.finalize(self._token, _loaded.pop, self._number).atexit = False
 
     def address(self, name):
         """Address of a function."""
-        return self._engine.get_function_address(name)
+        return _loaded[self._number].get_function_address(name)
 
     def function(self, name, pointers, integers=0):
         """The function as ``void(pointers × double *, integers × int64)`` for ctypes; a call releases the GIL."""

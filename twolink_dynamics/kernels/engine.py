@@ -16,6 +16,7 @@ from .catalog import PARAMETERS, kernel, trace
 
 BLOCK = 4096  # states per pass of NumPy source: less cost per call, and the work array still fits the cache
 PER_THREAD = 2_000_000  # operations below which a batch is not worth another thread
+SHORT = 150  # operations; what a longer kernel keeps of two blocks at once does not fit the registers
 _pool = None
 
 
@@ -119,12 +120,15 @@ class LlvmKernel(KernelBase):
     def _text(self, piece):
         from . import llvm_source
         machine = compiler.target()
-        body = getattr(llvm_source, piece)(self.function, f"twolink_{piece}", machine.fma, machine.width)
-        return llvm_source.declarations(1, machine.width) + body
+        width = machine.width
+        if piece != "rollout" and width < 8 and self.function.operations <= SHORT:
+            width *= 2  # two registers at a time: one works while the other waits for its results
+        body = getattr(llvm_source, piece)(self.function, f"twolink_{piece}", machine.fma, width)
+        return llvm_source.declarations(1, width) + body
 
     def pointer(self):
         """(address, ctypes function) of ``void(const double *q, …, double *out)``; keep this object alive."""
-        return self._one.address("twolink_one"), self._single
+        return self._single.code.address("twolink_one"), self._single
 
     @cached_property
     def _single(self):
@@ -134,9 +138,7 @@ class LlvmKernel(KernelBase):
         """The kernel as a built-in function with `fallback` for all but plain vectors; None where that cannot be."""
         if not builtin.usable():
             return None
-        made, keep = builtin.make(self._one.address("twolink_entry"), self.name, "", fallback, parameters)
-        self._keep = getattr(self, "_keep", []) + [keep]
-        return made
+        return builtin.make(self._one, "twolink_entry", self.name, fallback, parameters)
 
     def single(self, arrays, out):
         """One state."""

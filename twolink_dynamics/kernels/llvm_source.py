@@ -108,13 +108,13 @@ class Writer:
         for coefficient in (*sincos.COSINE[1:], -0.5, 1.0):
             cosine = self.fma(cosine, z, c(coefficient))
         sine = self.fma(self.op("fmul", r, z), sine, r)
-        odd = self.let(f"icmp ne {ints} {self.let(f'and {ints} {quadrant}, {self.integer(1)}')}, {self.integer(0)}")
+        swap = self.let(f"shl {ints} {quadrant}, {self.integer(63)}")  # bit 0 of the quadrant as a sign: sin ↔ cos
+        turn = self.let(f"shl {ints} {quadrant}, {self.integer(62)}")  # bit 1: the sign of the sine
+        odd = self.let(f"icmp slt {ints} {swap}, {self.integer(0)}")
         results = []
-        for a, b, turned in ((sine, cosine, quadrant),
-                             (cosine, sine, self.let(f"add {ints} {quadrant}, {self.integer(1)}"))):
+        for a, b, turned in ((sine, cosine, turn), (cosine, sine, self.let(f"xor {ints} {turn}, {swap}"))):
             chosen = self.let(f"select {mask} {odd}, {t} {b}, {t} {a}")
-            half = self.let(f"and {ints} {turned}, {self.integer(2)}")
-            sign = self.let(f"shl {ints} {half}, {self.integer(62)}")
+            sign = self.let(f"and {ints} {turned}, {self.integer(-2**63)}")
             bits = self.let(f"xor {ints} {self.let(f'bitcast {t} {chosen} to {ints}')}, {sign}")
             results.append(self.let(f"bitcast {ints} {bits} to {t}"))
         return results
