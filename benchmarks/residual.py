@@ -1,5 +1,6 @@
 """How long one residual torque takes: python benchmarks/residual.py [--repeat N]; the best of several repeats."""
 import argparse
+import importlib.util
 import platform
 import timeit
 
@@ -8,6 +9,7 @@ import numpy as np
 from twolink_dynamics import load_urdf
 from twolink_dynamics.dynamics import Dynamics
 from twolink_dynamics.residual import training
+from twolink_dynamics.residual.compiled import compile_python
 from twolink_dynamics.resources import find_urdf
 from twolink_dynamics.trajectory import Trajectory
 
@@ -29,6 +31,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=300)
     repeat = parser.parse_args().repeat
+    has_llvm = importlib.util.find_spec("llvmlite") is not None
     print(f"{platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}; best of {repeat}")
     for name in ("twolink", "sixlink"):
         arm = load_urdf(find_urdf(name))
@@ -41,8 +44,10 @@ def main():
                 return min(timeit.repeat(lambda: residual.torque(*state), number=number, repeat=repeat)) / number * 1e6
             line = f"{name}: {arm.n} joints, {features} features, {units} units{', ripple' if ripple else ''}:"
             numpy = best(50)
-            fast = best(200) if residual.compile()._fast is not None else None
-            print(f"{line} NumPy {numpy:.1f} us, " + (f"machine code {fast:.2f} us" if fast else "no llvmlite"))
+            object.__setattr__(residual, "_fast", compile_python(residual))
+            python = best(100)
+            machine = f"machine code {best(200):.2f} us" if residual.compile() and has_llvm else "no llvmlite"
+            print(f"{line} NumPy {numpy:.1f} us, Python {python:.1f} us, {machine}")
 
 
 if __name__ == "__main__":

@@ -215,14 +215,22 @@ def test_bags_by_joint_name_with_states_or_commands(tmp_path, twolink, log, stor
                 *(np.insert(x[k, order], 1, 7.0) for x in (log.q, log.qd, log.tau)),
             )
             command = Command(Layout([], 0), 2.0 * log.tau[k])
-            writer.write(commands, stamp, store.serialize_cdr(command, Command.__msgtype__))
+            if k >= 20:
+                writer.write(commands, stamp, store.serialize_cdr(command, Command.__msgtype__))
+            if k % 100 == 50:
+                other = State(header, ["wheel"], *(np.ones(1) for _ in range(3)))
+                writer.write(states, stamp + 500, store.serialize_cdr(other, State.__msgtype__))
             writer.write(states, stamp + 1000, store.serialize_cdr(message, State.__msgtype__))
     found = read_log(tmp_path / "bag", twolink)
     np.testing.assert_array_equal(found.q, log.q)
     np.testing.assert_array_equal(found.tau, log.tau)
     np.testing.assert_allclose(found.t, log.t, atol=2e-9)
     held = read_log(tmp_path / "bag", twolink, LogFormat(effort="commanded"))
-    np.testing.assert_array_equal(held.tau, 2.0 * log.tau)
+    np.testing.assert_array_equal(held.tau[20:], 2.0 * log.tau[20:])
+    assert not held.tau[:20].any()
+    assert "nothing was commanded before 20 of 1200 joint states" in " | ".join(held.remarks)
+    left_out = f"12 of {len(log.t) + 12} messages name none of the arm's joints and are left out, first message 51 (wheel)"
+    assert left_out in " | ".join(found.remarks)
     if storage == "mcap":
         np.testing.assert_array_equal(read_log(next((tmp_path / "bag").glob("*.mcap")), twolink).q, log.q)
     with pytest.raises(InputError, match="no topic 'arm_states'.*there are /left/joint_states"):

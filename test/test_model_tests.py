@@ -196,6 +196,16 @@ def test_guard_clamps_once_and_stops_what_lasts(arm):
         guard.check(0.2, zero, zero, np.array([70.0, 0.0]), zero)
 
 
+def test_guard_forgives_what_a_late_message_asks_for(arm):
+    guard, zero = Guard(arm), np.zeros(2)
+    guard.check(0.0, zero, zero, zero, zero)
+    wild, calm = np.array([122.0, 0.0]), np.array([20.0, 0.0])
+    for t, effort in ((0.4, wild), (0.45, wild), (0.48, calm), (0.9, wild)):  # states went missing before 0.4 and 0.9
+        assert guard.check(t, zero, zero, effort, zero)[0] <= 60.0
+    with pytest.raises(BenchStopped, match="effort"):
+        guard.check(1.05, zero, zero, wild, zero)
+
+
 def test_arm_that_does_not_follow_is_brought_to_rest(arm):
     class Weak(SimulationBench):
         stopped = False

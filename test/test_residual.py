@@ -1,6 +1,7 @@
 """Residual learning: it learns what the model lacks, only that, and its guard rails hold."""
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from twolink_dynamics.dynamics import Dynamics
 from twolink_dynamics.errors import InputError, ModelError
 from twolink_dynamics.model_tests.motions import Oscillation
 from twolink_dynamics.residual import Residual, training
+from twolink_dynamics.residual.compiled import compile_python
 from twolink_dynamics.trajectory import Trajectory
 
 LESS = 0.6  # tracking RMS must fall by this share: what the literature reports for learnt residuals
@@ -134,20 +136,26 @@ def test_output_is_bounded_finite_and_fades(learnt):
     assert np.abs(np.diff(fade)).max() < 0.01  # smooth: no step among 300
 
 
-def test_machine_code_equals_numpy(learnt):
-    pytest.importorskip("llvmlite", reason="llvmlite is not installed")
-    assert learnt._fast is not None
+@pytest.mark.parametrize("kind", ["machine", "Python"])
+def test_straight_line_code_equals_numpy(learnt, kind):
+    if kind == "machine":
+        pytest.importorskip("llvmlite", reason="llvmlite is not installed")
+        assert type(learnt._fast) is type(len)  # a C function
+    one = replace(learnt)
+    object.__setattr__(one, "_fast", compile_python(learnt) if kind == "Python" else learnt._fast)
     rng = np.random.default_rng(1)
     states = learnt.centre + learnt.half * rng.uniform(-1.4, 1.4, (400, 6))
     states[::17, rng.integers(0, 6)] = np.nan
+    states[3], states[5, 0], states[7, :2] = 1e308, -np.inf, (np.inf, -np.inf)
     slow = learnt.torque(*np.split(states, 3, axis=1))
+    assert np.count_nonzero(slow) > 50 and (slow[[3, 5, 7]] == 0.0).all()
     for state, expected in zip(states, slow):
-        fast = learnt.torque(*np.split(state, 3))
+        fast = one.torque(*np.split(state, 3))
         assert type(fast) is np.ndarray and np.abs(fast - expected).max() <= BITS
     q = states[1, :2]
-    assert np.abs(learnt.torque(q.tolist(), q.tolist(), q.tolist()) - learnt.torque(q, q, q)).max() <= BITS
+    assert np.abs(one.torque(q.tolist(), q.tolist(), q.tolist()) - one.torque(q, q, q)).max() <= BITS
     with pytest.raises(InputError, match="joint1, joint2"):
-        learnt.torque(np.zeros(3), np.zeros(3), np.zeros(3))
+        one.torque(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 def test_threads_share_one_residual(learnt):

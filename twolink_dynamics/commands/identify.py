@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ..errors import InputError
+from ._log_options import add_log_arguments, add_rotor_arguments, log_format, number, with_rotors
 
 HELP = "find the arm's masses, inertias and friction from recordings"
 
@@ -50,10 +51,7 @@ def add_arguments(parser):
     model.add_argument(
         "--rotor", choices=("none", "diagonal", "coupled"), default="none", help="fit rotor inertias (default none)"
     )
-    model.add_argument("--gear-ratio", metavar="R,...", help="signed gear ratios, one or one per joint")
-    model.add_argument(
-        "--rotor-inertia", metavar="I,...", help="rotor inertias [kg m²], motor side: prior, or known without --rotor"
-    )
+    add_rotor_arguments(model)
     model.add_argument("--no-friction", action="store_true", help="fit no friction")
     model.add_argument("--stribeck", action="store_true", help="fit a Stribeck term too, its velocity searched")
     model.add_argument(
@@ -73,32 +71,7 @@ def add_arguments(parser):
     model.add_argument(
         "--prior-weight", type=float, default=0.1, metavar="W", help="of the URDF's bodies (default 0.1)"
     )
-    files = parser.add_argument_group("reading the logs")
-    files.add_argument("--joints", metavar="NAME,...", help="joints behind pos1, pos2, ... (default: the URDF's order)")
-    files.add_argument(
-        "--columns",
-        action="append",
-        default=[],
-        metavar="QUANTITY=NAME,...",
-        help="columns of time, position, velocity or effort, in the URDF's joint order",
-    )
-    files.add_argument(
-        "--units",
-        action="append",
-        default=[],
-        metavar="QUANTITY=UNIT",
-        help="e.g. time=ms position=deg velocity=deg/s effort=Nmm",
-    )
-    files.add_argument("--effort", choices=("measured", "commanded"), default="measured", help="which efforts to use")
-    files.add_argument("--effort-side", choices=("joint", "motor"), default="joint", help="motor: times the gear ratio")
-    files.add_argument("--effort-sign", metavar="S,...", help="+1 or -1 per joint")
-    files.add_argument("--position-sign", metavar="S,...", help="+1 or -1 per joint")
-    files.add_argument("--position-offset", metavar="Q,...", help="added to the positions [rad or m]")
-    files.add_argument("--state-topic", default="joint_states", help="of a bag (default joint_states)")
-    files.add_argument(
-        "--command-topic", default="effort_controller/commands", help="of a bag, with --effort commanded"
-    )
-    files.add_argument("--no-check", action="store_true", help="do not compare the logs with the arm")
+    add_log_arguments(parser)
 
 
 def run(args):
@@ -111,22 +84,19 @@ def run(args):
 
     path = find_urdf(args.urdf)
     arm = load_urdf(path, tip=args.tip, gravity=args.gravity)
-    if args.gear_ratio:
-        arm = arm.with_joints(gear_ratio=_numbers(args.gear_ratio, "--gear-ratio", arm.n))
-    if args.rotor_inertia:
-        arm = arm.with_joints(rotor_inertia=_numbers(args.rotor_inertia, "--rotor-inertia", arm.n))
-    fmt = _format(args, arm)
+    arm = with_rotors(arm, args)
+    fmt = log_format(args, arm)
     kind, _, scale = args.smooth.partition(":")
     friction = FrictionTerms(
-        not args.no_friction, not args.no_friction, None, kind, _number(scale or "0.005", "--smooth")
+        not args.no_friction, not args.no_friction, None, kind, number(scale or "0.005", "--smooth")
     )
     payload = None
     if args.payload:
-        numbers = [_number(text, "--payload") for text in args.payload.split(",")]
+        numbers = [number(text, "--payload") for text in args.payload.split(",")]
         if len(numbers) not in (1, 4):
             raise InputError(f"--payload '{args.payload}' is not KG or KG,X,Y,Z")
         payload = Payload(numbers[0], tuple(numbers[1:]) or (0.0, 0.0, 0.0))
-    delay = "auto" if args.delay == "auto" else _number(args.delay, "--delay")
+    delay = "auto" if args.delay == "auto" else number(args.delay, "--delay")
 
     def tell(text):
         print(f"  {text}", file=sys.stderr, flush=True)
@@ -198,58 +168,9 @@ def _listed(values):
     return " / ".join(f"{value:.4g}" for value in values)
 
 
-def _number(text, option):
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{option}: '{text}' is not a number") from None
-
-
-def _numbers(text, option, n):
-    values = [_number(part, option) for part in text.split(",")]
-    if len(values) not in (1, n):
-        raise InputError(f"{option} '{text}': {len(values)} values for {n} joints")
-    return tuple(values * n if len(values) == 1 else values)
-
-
-def _pairs(texts, option):
-    pairs = {}
-    for text in texts:
-        for part in text.split() if option == "--units" else [text]:
-            name, equals, value = part.partition("=")
-            if not equals or not value:
-                raise InputError(f"{option} '{part}' is not QUANTITY=VALUE")
-            pairs[name.strip()] = value.strip()
-    return pairs
-
-
 def _fixed(texts):
     fixed = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        fixed[name.strip()] = _number(value, "--fix") if equals else None
+        fixed[name.strip()] = number(value, "--fix") if equals else None
     return fixed
-
-
-def _format(args, arm):
-    from ..identification import LogFormat
-
-    columns = {
-        quantity: tuple(name.strip() for name in names.split(","))
-        for quantity, names in _pairs(args.columns, "--columns").items()
-    }
-    signs = {
-        name: _numbers(value, "--" + name.replace("_", "-"), arm.n)
-        for name in ("effort_sign", "position_sign", "position_offset")
-        if (value := getattr(args, name))
-    }
-    return LogFormat(
-        columns=columns,
-        joints=tuple(args.joints.split(",")) if args.joints else (),
-        units=_pairs(args.units, "--units"),
-        effort=args.effort,
-        effort_side=args.effort_side,
-        state_topic=args.state_topic,
-        command_topic=args.command_topic,
-        **signs,
-    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..errors import InputError, choices
@@ -28,7 +30,8 @@ def read_bag(path, arm, fmt):
         if isinstance(error, InputError):
             raise
         raise InputError(f"cannot read bag '{path}': {' '.join(str(error).split())[:200]}") from None
-    t, q, qd, tau, rows, received = _states(states, arm, path.name, fmt.state_topic, need_effort=commands is None)
+    found = _states(states, arm, path.name, fmt.state_topic, need_effort=commands is None)
+    t, q, qd, tau, rows, received, remarks = found
     sources = {
         quantity: tuple(f"{fmt.state_topic}/{joint}/{quantity}" for joint in arm.joint_names)
         for quantity in ("position", "velocity", "effort")
@@ -37,7 +40,14 @@ def read_bag(path, arm, fmt):
     if commands is not None:
         tau = _held(commands, arm, fmt, received, path.name)
         sources["effort"] = tuple(f"{fmt.command_topic}/{joint}" for joint in arm.joint_names)
-    return make_log(path.name, arm, fmt, t - t[0], q, qd, tau, sources, rows)
+        early = int((received < commands[0][0]).sum()) if commands else len(received)
+        if early:
+            remarks.append(
+                f"topic '{fmt.command_topic}': nothing was commanded before {early} of {len(received)} joint states, "
+                "their effort is taken as zero"
+            )
+    log = make_log(path.name, arm, fmt, t - t[0], q, qd, tau, sources, rows)
+    return replace(log, remarks=(*remarks, *log.remarks))
 
 
 def _messages(reader, path, topic, kind):
@@ -59,14 +69,15 @@ def _messages(reader, path, topic, kind):
 
 
 def _states(messages, arm, name, topic, need_effort):
-    t, q, qd, tau, rows, arrivals = [], [], [], [], [], []
+    t, q, qd, tau, rows, arrivals, others, unstamped = [], [], [], [], [], [], [], []
     for row, (received, message) in enumerate(messages, 1):
         names = list(message.name)
         missing = [joint for joint in arm.joint_names if joint not in names]
         if missing and len(missing) < arm.n:
             raise InputError(f"{name}: topic '{topic}', message {row}: no joint '{missing[0]}' among {choices(names)}")
-        if missing:
-            continue  # another robot on the same topic
+        if missing:  # another robot on the same topic
+            others.append((row, names))
+            continue
         order = [names.index(joint) for joint in arm.joint_names]
         for label, values in (("position", message.position), ("effort", message.effort)):
             if (label == "position" or need_effort) and len(values) != len(names):
@@ -74,6 +85,8 @@ def _states(messages, arm, name, topic, need_effort):
                     f"{name}: topic '{topic}', message {row}: {len(values)} {label} values for {len(names)} joints"
                 )
         stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+        if stamp <= 0.0:
+            unstamped.append(row)
         t.append(stamp if stamp > 0.0 else received)
         q.append(np.asarray(message.position, float)[order])
         qd.append(np.asarray(message.velocity, float)[order] if len(message.velocity) == len(names) else None)
@@ -83,7 +96,25 @@ def _states(messages, arm, name, topic, need_effort):
     if not t:
         raise InputError(f"{name}: topic '{topic}' never names the joints {choices(arm.joint_names)}")
     velocity = None if any(v is None for v in qd) else np.array(qd)
-    return np.array(t), np.array(q), velocity, np.array(tau), np.array(rows), np.array(arrivals)
+    remarks = []
+    if others:
+        row, names = others[0]
+        remarks.append(
+            f"topic '{topic}': {len(others)} of {len(messages)} messages name none of the arm's joints and are left "
+            f"out, first message {row} ({choices(names)})"
+        )
+    if unstamped:
+        remarks.append(
+            f"topic '{topic}': {len(unstamped)} messages are not stamped, first message {unstamped[0]}; the time they "
+            "were received is taken"
+        )
+    if velocity is None and any(v is not None for v in qd):
+        lacking = [row for row, v in zip(rows, qd) if v is None]
+        remarks.append(
+            f"topic '{topic}': {len(lacking)} messages have no velocities, first message {lacking[0]}; those of the "
+            "others are left out"
+        )
+    return np.array(t), np.array(q), velocity, np.array(tau), np.array(rows), np.array(arrivals), remarks
 
 
 def _held(commands, arm, fmt, received, name):

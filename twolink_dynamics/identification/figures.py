@@ -76,7 +76,7 @@ class _Axis:
         size = 10.0 ** np.floor(np.log10(raw))
         step = size * next(m for m in (1.0, 2.0, 5.0, 10.0) if m * size >= raw)
         first = np.ceil(self.low / step)
-        return [(k * step, f"{k * step:.6g}") for k in np.arange(first, np.floor(self.high / step) + 1)]
+        return [(k * step, f"{k * step + 0.0:.6g}") for k in np.arange(first, np.floor(self.high / step) + 1)]
 
 
 def _path(x, y, axis_x, axis_y, points):

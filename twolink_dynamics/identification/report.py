@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from html import escape
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from scipy import signal as dsp
 
 from ..errors import InputError
 from .figures import line_figure
+from .result import IDENTIFIED, UNKNOWN, WEAK
 from .urdf_out import identified_urdf
 
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2430}
@@ -17,7 +19,8 @@ table{border-collapse:collapse;width:100%;margin:.6rem 0}td,th{border-bottom:1px
 .5rem;text-align:right} td:first-child,th:first-child,td.text{text-align:left}svg{width:100%;height:auto;margin:.4rem
 0;font:11px system-ui,sans-serif} svg .frame{fill:#fbfcfe;stroke:#9aa4b2}svg
 .grid{stroke:#e4e8ee}.identified{color:#1f7a3d}.weak{color:#9a6a00}.not{color:#b3261e}
-h2{margin-top:2rem}code{background:#f1f3f7;padding:0 .25rem}"""
+h2{margin-top:2rem}.summary{background:#eef3fa;border-left:4px solid #1f5fa8;padding:.6rem .8rem}
+@media print{svg,tr{break-inside:avoid}}code{background:#f1f3f7;padding:0 .25rem}"""
 
 
 def write_all(result, folder, urdf_text):
@@ -124,6 +127,7 @@ def html_report(result):
         "<!doctype html><html lang=en><meta charset=utf-8><title>Identification of "
         + escape(result.arm.name)
         + f"</title><style>{STYLE}</style><h1>Identification of {escape(result.arm.name)}</h1>",
+        _summary(result),
         _overview(result),
         _table(result),
         _unknown(result),
@@ -135,6 +139,10 @@ def html_report(result):
     parts.append(_bodies(result))
     if result.remarks:
         parts.append("<h2>Remarks</h2><ul>" + "".join(f"<li>{escape(text)}" for text in result.remarks) + "</ul>")
+    parts.append(
+        f"<p><small>Made by twolink_dynamics {__version__}, {datetime.now():%Y-%m-%d %H:%M}. URDF given: "
+        f"{escape(result.cad.name)}, fingerprint {result.cad.fingerprint[:12]}.</small></p>"
+    )
     return "\n".join(parts) + "\n"
 
 
@@ -157,13 +165,42 @@ def _overview(result):
     )
 
 
+def _rounded(value, error):
+    """The value to two digits of its standard error."""
+    if not (np.isfinite(value) and np.isfinite(error) and error > 0.0):
+        return f"{value:.5g}"
+    places = 1 - int(np.floor(np.log10(error)))
+    return f"{value:.{min(places, 9)}f}" if places > 0 else f"{value:.5g}"
+
+
+def _summary(result):
+    """What a colleague wants to know first: how much is known, and how well it predicts."""
+    verdicts = [row.verdict for row in result.rows]
+    known = ", ".join(f"{verdicts.count(v)} {v}" for v in (IDENTIFIED, WEAK, UNKNOWN) if v in verdicts)
+    judged = result.validation or result.signals
+    where = "recordings not fitted" if result.validation else "the recordings fitted, for want of others"
+    measured, errors, given = [], [], []
+    for signals in judged:
+        good = signals.settled
+        measured.append(signals.tau[good])
+        errors.append(result.residual(signals)[1])
+        given.append(result.residual(signals, "cad")[1])
+    shares = [np.sqrt((np.concatenate(e) ** 2).mean(0) / (np.concatenate(measured) ** 2).mean(0)) for e in (errors, given)]
+    rows = "; ".join(
+        f"{escape(name)} {100 * new:.2g} % (URDF given: {100 * old:.2g} %)"
+        for name, new, old in zip(result.arm.joint_names, *shares)
+    )
+    return (
+        f"<p class=summary><b>{len(verdicts)} combinations: {known}.</b> Torque left unexplained on {where}: {rows}.</p>"
+    )
+
+
 def _table(result):
     rows = "".join(
-        f"<tr><td>{escape(row.name)}<td>{row.value:.5g}<td>±{row.error:.2g}<td>{row.interval[0]:.4g} … "
-        f"{row.interval[1]:.4g}"
-        f"<td>{row.physical:.5g}<td>{row.cad:.5g}<td>{escape(row.unit)}<td class='text "
-        f"{row.verdict.split()[0]}'>{escape(row.verdict)}"
-        f"<br><small>{escape(row.why)}</small>"
+        f"<tr><td>{escape(row.name)}<td>{_rounded(row.value, row.error)}<td>±{row.error:.2g}"
+        f"<td>{_rounded(row.interval[0], row.error)} … {_rounded(row.interval[1], row.error)}"
+        f"<td>{_rounded(row.physical, row.error)}<td>{row.cad:.5g}<td>{escape(row.unit)}"
+        f"<td class='text {row.verdict.split()[0]}'>{escape(row.verdict)}<br><small>{escape(row.why)}</small>"
         for row in result.rows
     )
     return (

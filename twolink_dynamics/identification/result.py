@@ -98,11 +98,11 @@ class Identification:
             against = np.inf
             if float(self.physical.share[self.base.independent[b]]) < 0.5:
                 return UNKNOWN, "the URDF's value tells more than these data"
-        why = f"±{100 * relative:.1f} %" if relative < 1.0 else f"zero within {100 * torque:.2g} % of the torque"
+        why = f"±{100 * relative:.2g} %" if relative < 1.0 else f"zero within {100 * torque:.2g} % of the torque"
         if relative <= 0.15:
             return IDENTIFIED, why
         if against <= 0.03:
-            return IDENTIFIED, f"±{100 * against:.1f} % of the largest of its kind on this link"
+            return IDENTIFIED, f"±{100 * against:.2g} % of the largest of its kind on this link"
         if relative <= 0.5 or against <= 0.15 or (this.kind != "inertial" and torque <= 0.03):
             return WEAK, why
         return UNKNOWN, (

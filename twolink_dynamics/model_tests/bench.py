@@ -27,7 +27,7 @@ class Guard:
 
     def __init__(self, arm, lost=LOST):
         self.arm, self.lost = arm, lost
-        self._fine = np.zeros(arm.n)  # when the effort was last within its limit
+        self._since = np.full(arm.n, np.inf)  # when the effort was first wanted that is beyond its limit since
 
     def check(self, t, q, qd, effort, reference):
         """The effort (n,) after its limits, for a state and reference position (n,) and the effort wanted."""
@@ -37,8 +37,8 @@ class Guard:
                 ("tracking error", arm.error(reference, q), np.full(arm.n, -self.lost), np.full(arm.n, self.lost))):
             self._within(t, what, value, low, high, (value >= low) & (value <= high))
         low, high = -arm.effort_limit, arm.effort_limit
-        self._fine = np.where((effort >= low) & (effort <= high), t, self._fine)
-        self._within(t, "effort", effort, low, high, (t - self._fine <= SATURATED) & np.isfinite(effort))
+        self._since = np.where((effort >= low) & (effort <= high), np.inf, np.minimum(self._since, t))
+        self._within(t, "effort", effort, low, high, (t - self._since <= SATURATED) & np.isfinite(effort))
         return np.minimum(np.maximum(effort, low), high)
 
     def _within(self, t, what, value, low, high, good):

@@ -60,7 +60,7 @@ class Residual:
     half: np.ndarray
     clip: np.ndarray
     notes: dict = field(default_factory=dict)
-    _fast = None  # machine code for a single state, see `compile`
+    _fast = None  # straight-line code for a single state, see `compile`
 
     def __post_init__(self):
         n = len(self.joint_names)
@@ -108,8 +108,8 @@ class Residual:
         if self._fast is not None and type(q) is np.ndarray and q.ndim == 1:
             try:
                 return np.array(self._fast(*q.tolist(), *qd.tolist(), *qdd.tolist()))
-            except (AttributeError, TypeError, SystemError):
-                pass  # not three float arrays (n,): the path below takes them or says what is wrong
+            except (AttributeError, TypeError, SystemError, ValueError, OverflowError):
+                pass  # not three arrays (n,) of usual floats: the path below takes them or says what is wrong
         q, qd, qdd = np.broadcast_arrays(*(np.asarray(value, float) for value in (q, qd, qdd)))
         with np.errstate(all="ignore"):  # what is not finite has fade 0
             fade = self.fade(q, qd, qdd)[..., None]
@@ -132,7 +132,7 @@ class Residual:
         return np.prod(smooth, axis=-1)
 
     def compile(self):
-        """Makes `torque` of a single state fast with llvmlite (0.2 s, once); nothing changes without it. Gives self."""
+        """Makes `torque` of a single state fast: machine code with llvmlite (0.2 s, once), else Python. Gives self."""
         from .compiled import compile_torque
         object.__setattr__(self, "_fast", compile_torque(self))
         return self

@@ -21,7 +21,7 @@ WORTH_EXPLAINED = 0.1  # a joint keeps its output only if it explains this share
 WORTH_TORQUE = 0.005  # ... and this share of the torque (RMS) that the joint needs; else it would only add noise
 CLIP_ROOM = 1.2  # the output's bound: this times the 99.5 % quantile of what was to be learnt
 PATIENCE = 40  # iterations without 0.1 % less error on held-out samples end the training
-GAP = 5.0  # a time step this many times the usual one ends a segment
+GAP, BRIDGED = 5.0, 0.02  # a time step this many times the usual one, and longer than this [s], ends a segment
 
 
 class Samples(NamedTuple):
@@ -43,26 +43,31 @@ def rigid_model(arm, friction=None):
     return lambda q, qd, qdd: dynamics.inverse_dynamics(q, qd, qdd) + friction(qd)
 
 
-def _segments(t):
-    """Slices of a log without gaps; raises InputError where time does not go on."""
+def _segments(t, breaks):
+    """Slices of a log without gaps and breaks; raises InputError where time does not go on elsewhere."""
     step = np.diff(t)
-    if (step <= 0.0).any():
-        row = int(np.argmax(step <= 0.0)) + 1
+    cut = np.zeros(len(step), bool)
+    cut[np.asarray(breaks, int) - 1] = True
+    if (bad := (step <= 0.0) & ~cut).any():
+        row = int(np.argmax(bad)) + 1
         raise InputError(f"log: time goes from {t[row - 1]:g} s to {t[row]:g} s at sample {row}")
-    ends = [0, *(np.flatnonzero(step > GAP * np.median(step)) + 1), len(t)]
+    ends = [0, *(np.flatnonzero(cut | (step > max(GAP * np.median(step), BRIDGED))) + 1), len(t)]
     return [slice(a, b) for a, b in zip(ends, ends[1:])]
 
 
 def prepare(log, model, n, cutoff=CUTOFF):
-    """The Samples of one log (`t` (N,), `q`, `qd`, `tau` (N, n), `qdd` or None), its last fifth held out.
+    """The Samples of one log, its last fifth held out: a Trajectory, an identification's Log, or anything with `t`
+    (N,), `q`, `tau` (N, n), `qd` and `qdd` (N, n) or None, and maybe `breaks`: samples where something began anew.
 
     Without q̈ in the log, q, q̇, τ and the model's torque go through one zero-phase Butterworth low-pass (fourth order
-    each way, `cutoff` [Hz], at most 0.4 of the sampling rate) and q̇ is differentiated; segments end at gaps.
+    each way, `cutoff` [Hz], at most 0.4 of the sampling rate) and q̇ is differentiated; without q̇, the filtered q is.
+    Segments end at gaps.
     Raises InputError for shapes, times and values that cannot be.
     """
     t = np.asarray(log.t, float)
-    signals = {name: np.asarray(getattr(log, name), float) for name in ("q", "qd", "tau")}
-    given = getattr(log, "qdd", None)
+    names = ("q", "qd", "tau") if log.qd is not None else ("q", "tau")
+    signals = {name: np.asarray(getattr(log, name), float) for name in names}
+    given = getattr(log, "qdd", None) if log.qd is not None else None
     if given is not None:
         signals["qdd"] = np.asarray(given, float)
     for name, value in signals.items():
@@ -74,10 +79,11 @@ def prepare(log, model, n, cutoff=CUTOFF):
     if not np.isfinite(t).all():
         raise InputError(f"log: time is not finite at sample {int(np.argmax(~np.isfinite(t)))}")
     parts = []
-    for part in _segments(t):
+    for part in _segments(t, getattr(log, "breaks", ())):
         if part.stop - part.start < 50:
             continue  # shorter than the filter's transient; `fit` counts what is used
-        q, qd, tau = (signals[name][part] for name in ("q", "qd", "tau"))
+        q, tau = signals["q"][part], signals["tau"][part]
+        qd = signals["qd"][part] if log.qd is not None else None
         if given is not None:
             qdd = signals["qdd"][part]
             target = tau - model(q, qd, qdd)
@@ -93,13 +99,16 @@ def prepare(log, model, n, cutoff=CUTOFF):
 def _filtered(t, q, qd, tau, model, cutoff):
     from scipy.signal import butter, sosfiltfilt
     step = np.median(np.diff(t))
-    if np.ptp(np.diff(t)) > 0.1 * step:  # uneven stamps: onto an even grid first
-        grid = np.arange(t[0], t[-1], step)
-        q, qd, tau = (np.stack([np.interp(grid, t, column) for column in x.T], axis=1) for x in (q, qd, tau))
     low_pass = butter(4, min(cutoff * step, 0.4), fs=1.0, output="sos")
 
     def smooth(x):
         return sosfiltfilt(low_pass, x, axis=0)
+    if np.ptp(np.diff(t)) > 0.1 * step:  # uneven stamps: onto an even grid first
+        grid = np.arange(t[0], t[-1], step)
+        q, qd, tau = (None if x is None else np.stack([np.interp(grid, t, column) for column in x.T], axis=1)
+                      for x in (q, qd, tau))
+    if qd is None:
+        qd = np.gradient(smooth(q), step, axis=0)
     left = tau - model(q, qd, np.gradient(qd, step, axis=0))  # the same filter for both sides: friction's jumps too
     slow = smooth(qd)
     return smooth(q), slow, np.gradient(slow, step, axis=0), smooth(tau), smooth(left)
