@@ -140,6 +140,37 @@ class Simulation:
         axes; mass 0 takes it away. Joint velocities stay; the energy it brings enters `edits`."""
         self._edit(self._mech.set_payload, mass, com, inertia)
 
+    def set_plant(self, plant, initial=None):
+        """Another Plant for the same joints from now on (friction, springs, contact, constraints, rotors changed).
+
+        Time, q, q̇, effort, brake, external wrench, gravity and payload stay; constraints are met by the nearest pose
+        and velocity, and motors start with the springs carrying gravity unless they were there before. The energy all
+        this brings enters `edits`. initial: (n,) pose of later resets (default: as before). Raises InputError for other
+        joints, and whatever Plant and Simulation raise; then nothing has changed.
+        """
+        if not isinstance(plant, Plant) or plant.arm.joint_names != self.arm.joint_names:
+            raise InputError(f"set_plant: needs a Plant with the joints {', '.join(self.arm.joint_names)}")
+        other = Simulation(plant, self.dt, self.method, q=plant.assemble(self.q))
+        old, new, n = self._mech, other._mech, self.n
+        if (old.gravity != new.gravity).any():
+            new.set_gravity(old.gravity)
+        if old.payload is not None:
+            new.set_payload(*old.payload)
+        new.wrench, q, qd = old.wrench, other.q, np.array(self.qd)
+        if new.constraints is not None:
+            J = new.constraints.jacobian(q)
+            pull = np.linalg.solve(new.link_mass(q), J.T)
+            qd -= pull @ np.linalg.lstsq(J @ pull, J @ qd, rcond=1e-9)[0]
+        other._place(q, qd)
+        if not old.rigid and not new.rigid:
+            other._x = _readonly(np.concatenate([q, self.theta]))
+            other._u = _readonly(np.concatenate([qd, self.thetad]))
+        other._initial = (self._initial[0] if initial is None else frozen(initial, (n,), "initial"), self._initial[1])
+        other._steps, other._braked, other.effort = self._steps, self._braked, self.effort
+        other._stored, other._sums = self._stored, self._sums.copy()
+        other._sums[4] += sum(new.energies(other._x, other._u)) - sum(old.energies(self._x, self._u))
+        self.__dict__.update(other.__dict__)
+
     def set_external_wrench(self, force, torque=ZERO3, frame=None, point=ZERO3, axes=None):
         """Force (3,) [N] and torque (3,) [N m] of the environment on the arm until changed, at `point` (3,) [m] of link
         `frame` (default: the tip's origin), in the axes of link `axes` (default: the root's, constant in space)."""
