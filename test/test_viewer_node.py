@@ -108,6 +108,14 @@ def test_diagnostics_tell_of_pause_and_rate(bench):
     assert bench.feed.loop["rate"] == 998.5 and bench.feed.problems["simulator"] == "paused"
 
 
+def test_a_node_that_fell_silent_is_missed_until_it_speaks(bench, monkeypatch):
+    status = DiagnosticStatus(name="left/dynamics", message="running")
+    monkeypatch.setattr(viewer_topics, "SILENT", -1.0)
+    bench.put("/diagnostics", DiagnosticArray(status=[status]), lambda: "dynamics" in bench.feed.missing)
+    monkeypatch.setattr(viewer_topics, "SILENT", 1e3)
+    bench.put("/diagnostics", DiagnosticArray(status=[status]), lambda: bench.feed.missing == ())
+
+
 def test_nodes_that_are_not_there_are_named(bench):
     actions, answers = RosActions(bench.node, bench.feed, NAMES, "left_base_link"), []
     actions.press("reset", answers.append)
@@ -134,6 +142,9 @@ def test_a_scenario_puts_back_what_another_one_changed(twolink):
     assert tracking.script[0].kind == "trajectory" and len(tracking.q0) == 2
 
 
-def test_what_a_running_node_cannot_change_is_named(twolink):
-    assert "contact.enabled" in Plan(SCENARIOS["wall"], twolink).fixed
-    assert "flexible.stiffness" in Plan(SCENARIOS["flexible"], twolink).fixed
+def test_walls_and_springs_can_be_put_into_running_nodes(twolink):
+    for name, parameter in (("wall", "contact.enabled"), ("flexible", "flexible.stiffness")):
+        plan = Plan(SCENARIOS[name], twolink)
+        assert plan.fixed == [] and plan.parameters["simulator", parameter]
+        back = Plan(SCENARIOS["push"], twolink).parameters
+        assert back["simulator", "contact.enabled"] is False and back["simulator", "flexible.stiffness"] == []

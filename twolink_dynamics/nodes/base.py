@@ -8,7 +8,9 @@ import signal
 import sys
 import time
 import warnings
+from contextlib import contextmanager
 
+import numpy as np
 import rclpy
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterException
@@ -17,10 +19,11 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
-from ..errors import TwolinkError
+from ..errors import TwolinkError, TwolinkWarning
 from ..resources import find_urdf
 from ..urdf import load_urdf
 from .diagnostics import Reporter
+from .models import outfitted
 from .parameters import NUMBER, TABLES, ParameterSet, unknown
 
 RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
@@ -39,9 +42,14 @@ class View:
         self.msg, self.fill = message(), fill
 
     def update(self):
-        """Publish once, if anyone looks."""
-        if self.publisher.get_subscription_count() and self.fill(self.msg) is not False:
-            self.publisher.publish(self.msg)
+        """Publish once, if anyone looks and it can be computed."""
+        if not self.publisher.get_subscription_count():
+            return
+        try:
+            if self.fill(self.msg) is not False:
+                self.publisher.publish(self.msg)
+        except (TwolinkError, np.linalg.LinAlgError):
+            pass  # a state in which it does not exist
 
 
 class ArmNode(Node):
@@ -85,14 +93,26 @@ class ArmNode(Node):
         try:
             change = self.parameters.propose(changes)
             if change.names:
-                self.apply(change.values, change.names)
-        except TwolinkError as error:
+                with self.remarks():
+                    self.apply(self.parameters.accepted(change), change.names)
+        except (TwolinkError, np.linalg.LinAlgError) as error:
             return SetParametersResult(successful=False, reason=str(error))
         self.parameters.accept(change)
         return SetParametersResult(successful=True)
 
-    def apply(self, values, names):
-        """Make new parameter values effective; raises TwolinkError to refuse them all."""
+    def apply(self, p, names):
+        """Make the ParameterSet p effective, which differs in `names`; raises TwolinkError to refuse them all, and then
+        nothing has changed."""
+
+    @contextmanager
+    def remarks(self):
+        """Warnings of the library become log lines."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", TwolinkWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in an error of its own
+            yield
+        for warning in caught:
+            self.reporter.warn(str(warning.message)[:40], warning.message)
 
     # -- the arm -----------------------------------------------------------------------------------------------------
     def _find_arm(self):
@@ -129,15 +149,12 @@ class ArmNode(Node):
         for remark in arm.warnings:
             self.get_logger().warning(remark)
         p.fit(arm.n)
-        fields = {"effort_limit": "effort_limit", "velocity_limit": "velocity_limit", "rotor_inertia": "rotor.inertia",
-                  "gear_ratio": "rotor.gear_ratio"}
-        replaced = {field: p.per_joint(name) for field, name in fields.items() if p[name]}
-        if replaced or p["rotor.coupling"]:
-            arm = arm.with_joints(rotor_coupling=p["rotor.coupling"], **replaced)
+        self.bare_arm, arm = arm, outfitted(arm, p)
         names = p["command_joints"] or list(arm.joint_names)
         self.command_index = [arm.index(name) for name in names]
         self.command_joints = names
-        self.build(arm)
+        with self.remarks():
+            self.build(arm)
         self.arm = arm
         shown = {name: value for name, value in p.changed().items() if name != "robot_description"}
         self.get_logger().info(f"arm '{arm.name}', joints {', '.join(arm.joint_names)}, tip {arm.tip}; "
@@ -147,6 +164,14 @@ class ArmNode(Node):
     def build(self, arm):
         """Prepare everything for this arm; raises TwolinkError when it cannot be used."""
         raise NotImplementedError
+
+    def alone(self, topic, what, count):
+        """'' when this topic has at most one publisher, else a problem, which is also said."""
+        if count <= 1:
+            return ""
+        problem = f"{count} nodes publish {topic}: only one {what} may"
+        self.reporter.warn(topic, problem, every=10.0)
+        return problem
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def view(self, message, topic, fill, qos=RELIABLE):

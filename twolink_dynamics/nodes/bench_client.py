@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from ..arm import Reference
 from ..errors import InputError, choices
 from ..model_tests.bench import BANDWIDTH, BenchStopped, EffortBench, Guard
 from ..trajectory import Trajectory
@@ -24,6 +25,7 @@ QUEUE = {"effort": BEST_EFFORT, "trajectory": QoSProfile(depth=5000, reliability
 DISCOVERY = 2.0  # [s] to hear of others who command the arm
 POINT_EVERY = 0.02  # [s] between the points of a trajectory that is sent
 AHEAD = 0.5  # [s] between sending a trajectory and its start: the slowest way to the arm's controller
+CHUNK, OVERLAP, STOPPING = 1.0, 1.0, 1.0  # [s] sent at once; beyond that; and from there to rest
 SETTLED = 0.5  # [s] recorded after a trajectory's end
 REACTION = 0.25  # most that 2 ω (the loop's gain on velocity errors) may be of 1 / (time between the states it sees)
 RECENT = 400  # states whose distance in time is looked at
@@ -168,19 +170,10 @@ class RosBench(EffortBench):
         self.recorded = None
         if np.abs(self.arm.error(motion.sample(0.0).q, self.state()[1])).max() > 0.02:
             self.approach(motion.sample(0.0).q)
-        message = JointTrajectory(joint_names=list(self.arm.joint_names))
-        for t in np.append(np.arange(0.0, motion.duration, POINT_EVERY), motion.duration):
-            reference = motion.sample(t)
-            point = JointTrajectoryPoint(positions=reference.q.tolist(), velocities=reference.qd.tolist(),
-                                         accelerations=reference.qdd.tolist())
-            nanoseconds = round(t * 1e9)
-            point.time_from_start.sec, point.time_from_start.nanosec = divmod(nanoseconds, 10**9)
-            message.points.append(point)
         self._drain()
         start = self._next()[0] + AHEAD  # on the arm's own clock, so that both know where it should be when
-        nanoseconds = round((self._zero + start) * 1e9)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
-        self.publisher.publish(message)
+        self._send(motion, start, 0.0)
+        due = CHUNK
         rows, said, guard = [], 0.0, Guard(self.arm)
         try:
             while True:
@@ -189,6 +182,10 @@ class RosBench(EffortBench):
                     break
                 if t < start:
                     continue
+                if t - start > due:
+                    due += CHUNK
+                    if t - start + AHEAD < motion.duration:
+                        self._send(motion, start, t - start + AHEAD)
                 guard.check(t - start, q, qd, effort, motion.sample(min(t - start, motion.duration)).q)
                 rows.append((t - start, *q.tolist(), *qd.tolist(), *effort.tolist()))
                 if progress is not None and t - start - said > 0.5:
@@ -200,6 +197,27 @@ class RosBench(EffortBench):
         finally:
             self.recorded = self._trajectory(rows)
         return self.recorded
+
+    def _send(self, motion, start, begin):
+        """Publishes the motion from `begin` on, as far as it is to be followed before the next message replaces this
+        one, and to rest: long messages keep a controller busy, and one whose sender is gone must stop."""
+        message = JointTrajectory(joint_names=list(self.arm.joint_names))
+        nanoseconds = round((self._zero + start + begin) * 1e9)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
+        end = min(begin + CHUNK + OVERLAP, motion.duration)
+        times = np.append(np.arange(begin, end - 0.5 * POINT_EVERY, POINT_EVERY), end)
+        references = [motion.sample(t) for t in times]
+        last = references[-1]
+        if end < motion.duration:
+            rest = np.clip(last.q + 0.5 * STOPPING * last.qd, self.arm.lower, self.arm.upper)
+            times = np.append(times, end + STOPPING)
+            references.append(Reference(rest, np.zeros(self.arm.n), np.zeros(self.arm.n)))
+        for t, reference in zip(times, references):
+            point = JointTrajectoryPoint(positions=reference.q.tolist(), velocities=reference.qd.tolist(),
+                                         accelerations=reference.qdd.tolist())
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(round((t - begin) * 1e9), 10**9)
+            message.points.append(point)
+        self.publisher.publish(message)
 
     def _trajectory(self, rows):
         if not rows:

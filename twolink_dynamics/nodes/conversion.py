@@ -9,7 +9,12 @@ from array import array
 
 import numpy as np
 
+from ..control import TrajectoryPoint
 from ..errors import InputError, choices
+
+MOST = 1e9  # [rad, rad/s, m, N, N m] a larger number is a mistake, and would overflow in what follows
+NAMES = 1000  # joints in one message
+POINTS = 2000  # of a trajectory: more would keep the loop waiting
 
 
 def seconds(stamp):
@@ -32,12 +37,17 @@ def doubles(values):
 
 
 def reals(data, what):
-    """A float64 array of a message's numbers; raises InputError naming the first that is not finite."""
+    """A float64 array of a message's numbers; raises InputError naming the first that is not finite or beyond MOST."""
     values = np.array(data, float)
-    if not np.isfinite(values).all():
-        bad = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise InputError(f"{what}: entry {bad} is {values[bad]}, not a finite number")
+    good = np.abs(values) < MOST
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise InputError(f"{what}: entry {bad} is {values[bad]}, {_wrong(values[bad])}")
     return values
+
+
+def _wrong(value):
+    return f"beyond {MOST:g}" if math.isfinite(value) else "not a finite number"
 
 
 class JointReader:
@@ -53,6 +63,8 @@ class JointReader:
 
     def _map(self, names):
         names = list(names)
+        if len(names) > NAMES:
+            raise InputError(f"{self.what}: {len(names)} joints, more than {NAMES}")
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{self.what}: joint '{twice}' stands twice")
@@ -79,10 +91,10 @@ class JointReader:
 
     def _pick(self, values, field):
         picked = np.array(values)[self._index]
-        if not math.isfinite(picked.sum()):
+        if not picked @ picked < MOST**2:
             for name, value in zip(self.joint_names, picked):
-                if not math.isfinite(value):
-                    raise InputError(f"{self.what}: {field} of '{name}' is {value}, not a finite number")
+                if not abs(value) < MOST:
+                    raise InputError(f"{self.what}: {field} of '{name}' is {value}, {_wrong(value)}")
         return picked
 
 
@@ -179,6 +191,19 @@ def symmetric_from_six(values):
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
+def points(msg):
+    """The points of a JointTrajectory as TrajectoryPoints; raises InputError where there are too many or a number is
+    beyond MOST."""
+    if len(msg.points) > POINTS:
+        raise InputError(f"trajectory: {len(msg.points)} points, more than {POINTS}")
+    for k, point in enumerate(msg.points):
+        for field in ("positions", "velocities", "accelerations", "effort"):
+            if max(map(abs, getattr(point, field)), default=0.0) >= MOST:
+                reals(getattr(point, field), f"trajectory: point {k}: {field}")
+    return [TrajectoryPoint(seconds(point.time_from_start), point.positions, point.velocities, point.accelerations,
+                            point.effort) for point in msg.points]
+
+
 def partial_state(msg, arm, q, qd, what="set_state"):
     """(q, qd) with the joints that a JointState names replaced; a joint without a velocity gets 0.
 
@@ -203,10 +228,9 @@ class Ages:
     """How old states are on arrival, whoever's clock stamped them.
 
     The least lag of the stamps behind this clock, in windows of WINDOW seconds, is a delay while it stays the same
-    and is
-    no larger than `timeout` [s]. A large one (another clock, a simulator that was paused) is not; then only what
-    comes on
-    top of it counts. While it drifts (a simulator slower than time) nothing can be told, and 0 is."""
+    and is no larger than `timeout` [s]. A large one (another clock, a simulator that was paused) is not; then only what
+    comes on top of it counts. While it drifts (a simulator slower than time) nothing can be told: 0 is given, and
+    `known` is False."""
 
     WINDOW, STEADY, DRIFT = 0.05, 10, 0.005  # [s], windows without drift, [s] of change that is none
 
@@ -217,7 +241,7 @@ class Ages:
     def reset(self):
         """Forget what was seen."""
         self.before = self.least = math.inf  # of the last window, of this one
-        self.steady, self.until = 0, -math.inf
+        self.steady, self.until, self.known = 0, -math.inf, False
 
     def __call__(self, stamp, now):
         """The age [s] of a state stamped `stamp` that arrives at `now`, both [s]."""
@@ -226,7 +250,8 @@ class Ages:
             self.steady = self.steady + 1 if abs(self.least - self.before) < self.DRIFT else 0
             self.before, self.least, self.until = self.least, lag, now + self.WINDOW
         self.least = min(self.least, lag)
-        if self.steady == 0:
+        self.known = self.steady > 0
+        if not self.known:
             return 0.0
         base = min(self.least, self.before)
         return lag if self.steady >= self.STEADY and 0.0 <= base <= self.timeout else max(lag - base, 0.0)

@@ -1,6 +1,7 @@
 """What a node measures of itself, and its diagnostic_msgs/DiagnosticArray."""
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 
@@ -10,6 +11,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from .conversion import set_stamp
 
 WINDOW = 4096  # samples kept between two reports
+REPEAT = 5.0  # [s]
+NUMBER = re.compile(r"[-+0-9.e]+")
 
 
 class Meter:
@@ -54,7 +57,12 @@ class Reporter:
         self.warn(what, message)
 
     def say(self, level, text):
-        """Log at level 'info', 'warning' or 'error'; rclpy wants a call of its own for each."""
+        """Log at level 'info', 'warning' or 'error', a text that differs only in its numbers at most every REPEAT
+        seconds."""
+        kind, now = NUMBER.sub("", text), time.monotonic()
+        if now - self._said.get(kind, -1e9) < REPEAT:
+            return
+        self._said[kind] = now
         if level == "error":
             self.logger.error(text)
         elif level == "warning":

@@ -13,7 +13,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from ..arm import State
-from ..control import Controller, EffortToCommand, Handover, TrajectoryPoint
+from ..control import Controller, EffortToCommand, Handover
 from ..control.law import TERMS
 from ..dynamics import Dynamics
 from ..errors import InputError, TwolinkError
@@ -22,10 +22,11 @@ from .action import trajectory_action
 from .base import BEST_EFFORT, COMMANDS, RELIABLE, ArmNode, run
 from .describe import Description
 from .diagnostics import Meter, diagnostic_array
-from .models import build_laws, payload
+from .models import build_laws, outfitted, payload
 
 SHOWN_LAWS = ("gravity_compensation", "computed_torque", "impedance")
 WATCH = 0.01  # [s] how often the watchdog looks
+UNKNOWN = "unknown: the stamps do not keep pace with this clock"
 HISTORY = 1000.0  # [s] how far before the first state a stamp may lie
 
 
@@ -86,7 +87,7 @@ class DynamicsNode(ArmNode):
         self.ages = conversion.Ages(min(p["state_timeout"], 0.1))
         self.base = None
         self.intervals, self.age, self.work = Meter(), Meter(), Meter()
-        self.last_arrival = None
+        self.last_arrival, self.was_late, self.too_slow = None, False, 0
         self.pose_target = None
         self.terms = None
         self.frame_id = p["frame_prefix"] + arm.root
@@ -111,29 +112,47 @@ class DynamicsNode(ArmNode):
             return None
         return EffortToCommand.from_factors(values["effort_to_command"], arm.n)
 
-    def apply(self, values, names):
+    def apply(self, p, names):
         if self.controller is None:
             return
+        values, arm, dynamics, controller = p.values, self.arm, self.dynamics, self.controller
+        loaded = any(name.startswith("payload.") for name in names)
+        rotors = any(name.startswith("rotor.") for name in names)
+        # first everything that can be refused ...
+        if loaded:
+            arm.with_payload(*payload(values))
+        if rotors:
+            arm = outfitted(self.bare_arm, p)
+            dynamics = Dynamics(arm, live=True)
+            dynamics.set_gravity(np.array(values["gravity"]))
+            if values["payload.mass"] > 0.0:
+                dynamics.set_payload(*payload(values))
         rebuilt = ("kp", "kd", "pd.kp", "pd.kd", "stiffness", "damping", "damping_ratio", "friction.coulomb",
                    "friction.viscous", "friction_compensation", "residual.enabled")
-        laws = build_laws(self.arm, self.dynamics, values, self._residual_of(values)) if names & set(rebuilt) else {}
-        to_command = self._to_command(self.arm, values)
+        laws = {}
+        if rotors or names & set(rebuilt):
+            laws = build_laws(arm, dynamics, values, self._residual_of(values))
+        to_command = self._to_command(arm, values)
         if "controller" in names:
-            self.controller.select(values["controller"])
+            controller.select(values["controller"])
+        # ... then what cannot
+        if loaded and not rotors:
+            dynamics.set_payload(*payload(values))
+        if "gravity" in names:
+            dynamics.set_gravity(np.array(values["gravity"]))
+        self.arm, self.dynamics, controller.arm, controller.dynamics = arm, dynamics, arm, dynamics
         for name, law in laws.items():
-            self.controller.set_law(name, law)
+            controller.set_law(name, law)
         if "impedance" in laws and self.pose_target is not None:
             laws["impedance"].set_target(*self.pose_target)
-        if any(name.startswith("payload.") for name in names):
-            self.dynamics.set_payload(*payload(values))
-        if "gravity" in names:
-            self.dynamics.set_gravity(np.array(values["gravity"]))
         if "enabled" in names:
-            self.controller.enable(values["enabled"])
+            controller.enable(values["enabled"])
         if "torque_rate_limit" in names:
-            self.controller.handover = Handover(values["torque_rate_limit"] or None, self.arm.n)
-        self.controller.supervisor.state_timeout = values["state_timeout"]
-        self.controller.supervisor.safe_mode = values["safe_mode"]
+            controller.handover = Handover(values["torque_rate_limit"] or None, arm.n)
+        if "state_timeout" in names:
+            self.too_slow = 0
+        controller.supervisor.state_timeout = values["state_timeout"]
+        controller.supervisor.safe_mode = values["safe_mode"]
         self.to_command = to_command
         self.whole = self.command_index == list(range(self.arm.n)) and to_command is None
 
@@ -166,6 +185,9 @@ class DynamicsNode(ArmNode):
             self.reporter.once("stamp", "joint_states are not stamped: their arrival is taken as their time")
             conversion.set_stamp(stamp, now)
         t = self.time_of(stamp)
+        before = self.controller.supervisor.time
+        if before is not None and t < before:  # before its age is judged, which would be large
+            self._stepped_back()
         if qd is None:
             self.reporter.once("velocity", "joint_states have no velocities: positions are differentiated")
             qd = self.differentiate(t, q)
@@ -175,8 +197,11 @@ class DynamicsNode(ArmNode):
         self._step(t, State(q, qd), age)
         if self.last_arrival is not None:
             self.intervals.add(began - self.last_arrival)
+            if began - self.last_arrival > self.controller.supervisor.state_timeout:
+                self._say_too_slow(began - self.last_arrival)
         self.last_arrival, self.last_wall = began, now
-        self.age.add(age)
+        if self.ages.known:
+            self.age.add(age)
         self.work.add(time.perf_counter() - began)
 
     def law(self, t, q, qd):
@@ -185,19 +210,30 @@ class DynamicsNode(ArmNode):
         began = time.perf_counter()
         if self.base is None:
             self.base = 0.0
-        out = self._step(t, State(np.array(q), np.array(qd)), 0.0)
+        before = self.controller.supervisor.time
+        if before is not None and t < before:
+            self._stepped_back()
+        out = self._step(t, State(q, qd), 0.0)
         if self.last_arrival is not None:
             self.intervals.add(began - self.last_arrival)
         self.last_arrival, self.last_wall = began, self._wall()
         self.work.add(time.perf_counter() - began)
         return out.efforts if out.send else None
 
+    def _stepped_back(self):
+        self.ages.reset()
+        self.differentiate.reset()
+        self.pose_target = None
+
+    def _say_too_slow(self, interval):
+        """States that are always older than state_timeout allow no control: say so, once."""
+        self.too_slow += 1
+        if self.too_slow == 5:
+            timeout = self.controller.supervisor.state_timeout
+            self.reporter.warn("slow", f"joint_states come every {interval:.3g} s, and state_timeout is {timeout:g} s: "
+                               f"set state_timeout to {3.0 * interval:.2g} or publish faster")
+
     def _step(self, t, state, age):
-        before = self.controller.supervisor.time
-        if before is not None and t < before:
-            self.ages.reset()
-            self.differentiate.reset()
-            self.pose_target = None
         out = self.controller.step(t, state, age)
         if out.send and not self.direct:
             self._publish(self.efforts, out.efforts)
@@ -214,10 +250,12 @@ class DynamicsNode(ArmNode):
         publisher.publish(self.command)
 
     def tick(self, now):
-        self.due = now + WATCH
+        late, self.due = now - self.due > WATCH, now + WATCH
         if self.controller is None:
             return
-        if self.last_arrival is not None and not self.direct:
+        # held up itself (a long trajectory, a stopped process): the states that wait are read before any is missed
+        held_up, self.was_late = late and not self.was_late, late
+        if self.last_arrival is not None and not self.direct and not held_up:
             silent = self._wall() - self.last_wall if self.parameters_use_sim_time() else now - self.last_arrival
             if silent > self.controller.supervisor.state_timeout:
                 self._step(self.controller.supervisor.time + silent, None, 0.0)
@@ -254,8 +292,9 @@ class DynamicsNode(ArmNode):
     def follow(self, msg):
         """Follow a trajectory_msgs/JointTrajectory; the source followed. Raises TwolinkError where it is refused."""
         p, stamp = self.parameters, msg.header.stamp
-        points = [TrajectoryPoint(conversion.seconds(point.time_from_start), point.positions, point.velocities,
-                                  point.accelerations, point.effort) for point in msg.points]
+        if self.controller.supervisor.time is None:
+            raise InputError(f"trajectory: {self.controller.last.fault}")
+        points = conversion.points(msg)
         start = self.time_of(stamp) if stamp.sec or stamp.nanosec else 0.0
         if start < 0.0:
             raise InputError(f"trajectory: its stamp lies {self.controller.supervisor.time - start:.0f} s in the past")
@@ -397,12 +436,14 @@ class DynamicsNode(ArmNode):
         limit = self.controller.limits.limit
         saturated = [name for name, effort, most in zip(self.arm.joint_names, out.efforts, limit)
                      if most > 0.0 and abs(effort) >= most]
-        problem = out.fault or ("" if out.mode == "active" else out.mode)
+        problem = (out.fault or self.alone("joint_states", "simulator", self.count_publishers("joint_states"))
+                   or ("" if out.mode == "active" else out.mode))
         self.diagnostics.publish(diagnostic_array(
             self.now(), self.get_fully_qualified_name().lstrip("/"), problem, {
                 "mode": out.mode, "controller": out.law, "rate [Hz]": rate, "interval median [us]": 1e6 * interval,
                 "jitter 99 % [us]": 1e6 * (interval99 - interval), "jitter max [us]": 1e6 * (interval_max - interval),
-                "age median [us]": 1e6 * age, "age 99 % [us]": 1e6 * age99, "work median [us]": 1e6 * work,
+                **({"age median [us]": 1e6 * age, "age 99 % [us]": 1e6 * age99} if age == age else
+                   {"age median [us]": UNKNOWN, "age 99 % [us]": UNKNOWN}), "work median [us]": 1e6 * work,
                 "work 99 % [us]": 1e6 * work99, "saturated": ", ".join(saturated) or "none",
                 **{key: value for key, value in self.reporter.counts.items() if key.startswith("rejected")}}))
 

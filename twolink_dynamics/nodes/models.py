@@ -13,13 +13,31 @@ def payload(values):
             symmetric_from_six(values["payload.inertia"]))
 
 
+def outfitted(arm, p):
+    """The arm with the limits and rotors of the parameters."""
+    fields = {"effort_limit": "effort_limit", "velocity_limit": "velocity_limit", "rotor_inertia": "rotor.inertia",
+              "gear_ratio": "rotor.gear_ratio"}
+    replaced = {field: p.per_joint(name) for field, name in fields.items() if p[name]}
+    if replaced or p["rotor.coupling"]:
+        return arm.with_joints(rotor_coupling=p["rotor.coupling"], **replaced)
+    return arm
+
+
+def build_plant(arm, parameters, q=None):
+    """The Plant that the simulator's parameters describe; what a constraint leaves open is as at pose q (n,), by
+    default the start."""
+    from ..plant import Plant
+    p = parameters
+    return Plant(arm, friction=_friction(arm, p), flexible=_flexible(p),
+                 constraints=_constraints(arm, p, start_positions(arm, p) if q is None else q),
+                 contact=_contact(p), stops=p["stops"], effort_limits=p["effort_limits"])
+
+
 def build_simulation(arm, parameters):
     """The Simulation that the simulator's parameters describe."""
-    from ..plant import Plant
     from ..simulation import Simulation
     p = parameters
-    plant = Plant(arm, friction=_friction(arm, p), flexible=_flexible(p), constraints=_constraints(arm, p),
-                  contact=_contact(p), stops=p["stops"], effort_limits=p["effort_limits"])
+    plant = build_plant(arm, p)
     sim = Simulation(plant, dt=p["dt"], method=p["integrator"], q=plant.assemble(start_positions(arm, p)),
                      qd=np.array(p.per_joint("initial_velocities", [0.0] * arm.n)))
     if p["payload.mass"] > 0.0:
@@ -34,8 +52,7 @@ def start_positions(arm, parameters):
     if outside.any():
         i = int(np.argmax(outside))
         raise InputError(f"parameter 'initial_positions': joint '{arm.joint_names[i]}' at {q[i]:g} is outside its "
-                      f"limits "
-                         f"{arm.lower[i]:g} to {arm.upper[i]:g}")
+                         f"limits {arm.lower[i]:g} to {arm.upper[i]:g}")
     return q
 
 
@@ -66,14 +83,13 @@ def _contact(p):
     return Plane(np.array(p["contact.point"]), np.array(p["contact.normal"]), p["contact.friction"])
 
 
-def _constraints(arm, p):
-    """The constraint the parameters describe, () without one; what is not given is as at the start."""
+def _constraints(arm, p, q):
+    """The constraint the parameters describe, () without one; what is not given is as at pose q (n,)."""
     kind = p["constraint.kind"]
     if kind == "none":
         return ()
     from .. import constraints
     from ..dynamics import Dynamics
-    q = start_positions(arm, p)
     if kind == "coincident_tips":
         tips = p["constraint.tips"] or list(arm.tips)
         if len(tips) != 2:

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped, WrenchStamped
+from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import SetParameters
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -27,18 +29,20 @@ class Monitor(Node):
     """Waits for both nodes, then runs `actions` and fills `record`; `line(monitor)` is called once a second.
 
     Times are seconds of the joint states' stamps since the script began, so that a slow machine changes no verdict.
+    Without a length (a demonstration that goes on) a person wins: after a goal, a wrench, a reset or a choice of the
+    controller that is not the script's, the script is over and this one only watches.
     """
 
     def __init__(self, arm, actions, length, line=None, repeat=None, namespace=""):
         super().__init__("monitor", namespace=namespace)
         self.arm, self.length, self.line, self.repeat = arm, length, line, repeat
         self.record, self.rates = Record(), {}
-        self._script = sorted(actions, key=lambda action: action.at)
-        self._actions = list(self._script)
+        self._actions = sorted(actions, key=lambda action: action.at)
         self._done = 0
         self._began = self._stamp = None
         self._wrench, self._wrench_until = None, -np.inf
-        self._last_line = 0
+        self._last_line, self._sent = 0, deque(maxlen=50)
+        self.taken_over = False  # a person steers: the script is over
         self.due, self.listening = time.perf_counter(), False
         self._reader = JointReader(arm.joint_names, "true_joint_states")
         self.trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", RELIABLE)
@@ -60,6 +64,11 @@ class Monitor(Node):
             self.create_subscription(Float64, f"simulator/energy/{name}",
                                      lambda msg, name=name: self._add(f"energy/{name}", msg.data), RELIABLE)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, RELIABLE)
+        if length is None:
+            for message, topic in ((JointTrajectory, "joint_trajectory"), (JointState, "target_joint"),
+                                   (PoseStamped, "target_pose"), (WrenchStamped, "external_wrench")):
+                self.create_subscription(message, topic, self._on_goal, RELIABLE)
+            self.create_subscription(ParameterEvent, "/parameter_events", self._on_parameters, RELIABLE)
 
     # -- listening -----------------------------------------------------------------------------------------------------
     @property
@@ -77,10 +86,30 @@ class Monitor(Node):
             self.record.add(name, self.t, value)
 
     def _restart(self):
-        """Somebody pressed reset on the page: the script and the record begin again."""
-        self._began, self._done, self._last_line = self._stamp, 0, 0
-        self._actions, self._wrench = list(self._script), None
+        """Somebody pressed reset on the page: the record begins again, and the script is over."""
+        self._began, self._last_line = self._stamp, 0
         self.record = Record()
+        self._take_over()
+
+    def _take_over(self):
+        """A person steers from now on; this one only watches."""
+        if not self.taken_over:
+            self.taken_over = True
+            self.get_logger().warning("you steer: the demonstration no longer repeats its motion")
+        self._actions, self._done, self._wrench, self.repeat = [], 0, None, None
+
+    def _on_goal(self, msg):
+        if msg not in self._sent:
+            self._take_over()
+
+    def _on_parameters(self, event):
+        names = {parameter.name for parameter in event.changed_parameters}
+        if self._began is not None and event.node.endswith("/dynamics") and names & {"controller", "enabled"}:
+            self._take_over()
+
+    def _publish(self, publisher, msg):
+        self._sent.append(msg)
+        publisher.publish(msg)
 
     def _on_state(self, msg):
         self._stamp = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
@@ -150,12 +179,12 @@ class Monitor(Node):
             for point in data["points"]:
                 msg.points.append(JointTrajectoryPoint(positions=list(point.positions),
                                                        time_from_start=Duration(seconds=point.time).to_msg()))
-            self.trajectory.publish(msg)
+            self._publish(self.trajectory, msg)
         elif action.kind == "pose":
             msg = PoseStamped()
             p, o = msg.pose.position, msg.pose.orientation
             (p.x, p.y, p.z), o.w = map(float, data["position"]), 0.0
-            self.pose.publish(msg)
+            self._publish(self.pose, msg)
         elif action.kind == "wrench":
             self._wrench, self._wrench_until = data["force"], action.at + data["seconds"]
         elif action.kind == "parameter":
@@ -167,4 +196,4 @@ class Monitor(Node):
     def _push(self, force):
         msg = WrenchStamped()
         msg.wrench.force.x, msg.wrench.force.y, msg.wrench.force.z = map(float, force)
-        self.wrench.publish(msg)
+        self._publish(self.wrench, msg)

@@ -88,7 +88,7 @@ class Parameter:
             self._refuse(values, f"has {len(values)} entries, must have {self.size}")
 
     def _refuse(self, value, reason):
-        shown = repr(value)
+        shown = repr(list(value) if hasattr(value, "typecode") else value)
         raise InputError(f"parameter '{self.name}': {shown if len(shown) < 80 else shown[:77] + '...'} {reason}")
 
     @property
@@ -138,9 +138,11 @@ MODEL = (
     _joints("effort_limit", "N m", "overrides the URDF's effort limits; 0: unactuated", lower=0.0),
     _joints("velocity_limit", "rad/s", "overrides the URDF's velocity limits (references and warnings only)",
             lower=0.0),
-    _joints("rotor.inertia", "kg m²", "motor-side rotor inertia Ir", lower=0.0, upper=1e6),
-    _joints("rotor.gear_ratio", "", "signed gear ratio gr; gr² Ir adds to the mass matrix", lower=-1e6, upper=1e6),
-    Parameter("rotor.coupling", BOOL, False, "", "rotors also feel the rotation of the link that carries them"),
+    _joints("rotor.inertia", "kg m²", "motor-side rotor inertia Ir", live=True, lower=0.0, upper=1e6),
+    _joints("rotor.gear_ratio", "", "signed gear ratio gr; gr² Ir adds to the mass matrix", live=True, lower=-1e6,
+            upper=1e6),
+    Parameter("rotor.coupling", BOOL, False, "", "rotors also feel the rotation of the link that carries them",
+              live=True),
 )
 
 SIMULATOR = MODEL + (
@@ -161,43 +163,44 @@ SIMULATOR = MODEL + (
     _joints("initial_positions", "rad", "positions at the start and after a reset; empty: 0, inside the stops"),
     _joints("initial_velocities", "rad/s", "velocities at the start and after a reset; empty: 0"),
     _joints("friction.coulomb", "N m", "Coulomb friction; empty: the URDF's `<dynamics friction>`", lower=0.0,
-            upper=1e6),
+            upper=1e6, live=True),
     _joints("friction.viscous", "N m s/rad", "viscous friction; empty: the URDF's `<dynamics damping>`", lower=0.0,
-            upper=1e6),
-    _joints("friction.static", "N m", "break-away friction; empty: as Coulomb", lower=0.0, upper=1e6),
-    _joints("friction.stribeck_velocity", "rad/s", "Stribeck velocity vs", lower=0.0, upper=1e6),
-    _joints("flexible.stiffness", "N m/rad", "joint stiffness K; empty: rigid joints", lower=0.0, upper=1e9),
-    _joints("flexible.damping", "N m s/rad", "joint damping D", lower=0.0, upper=1e6),
+            upper=1e6, live=True),
+    _joints("friction.static", "N m", "break-away friction; empty: as Coulomb", lower=0.0, upper=1e6, live=True),
+    _joints("friction.stribeck_velocity", "rad/s", "Stribeck velocity vs", lower=0.0, upper=1e6, live=True),
+    _joints("flexible.stiffness", "N m/rad", "joint stiffness K; empty: rigid joints", lower=0.0, upper=1e9, live=True),
+    _joints("flexible.damping", "N m s/rad", "joint damping D", lower=0.0, upper=1e6, live=True),
     *_payload("carried"),
-    Parameter("stops", BOOL, True, "", "position limits are bounce-free stops"),
-    Parameter("effort_limits", BOOL, True, "", "applied effort is clamped to the effort limits"),
-    Parameter("contact.enabled", BOOL, False, "", "the tip can touch a plane"),
+    Parameter("stops", BOOL, True, "", "position limits are bounce-free stops", live=True),
+    Parameter("effort_limits", BOOL, True, "", "applied effort is clamped to the effort limits", live=True),
+    Parameter("contact.enabled", BOOL, False, "", "the tip can touch a plane", live=True),
     Parameter("contact.point", NUMBERS, [0.0, 0.0, 0.0], "m", "a point of the plane, root frame", size=3, lower=-1e3,
-              upper=1e3),
+              upper=1e3, live=True),
     Parameter("contact.normal", NUMBERS, [0.0, 0.0, 1.0], "", "its normal, towards the arm, root frame", size=3,
-              lower=-1e3, upper=1e3),
-    Parameter("contact.friction", NUMBER, 0.0, "", "its friction coefficient", lower=0.0, upper=10.0),
+              lower=-1e3, upper=1e3, live=True),
+    Parameter("contact.friction", NUMBER, 0.0, "", "its friction coefficient", lower=0.0, upper=10.0, live=True),
     Parameter("constraint.kind", TEXT, "none", "", "a constraint with Lagrange multipliers",
               options=("none", "tip_on_line", "tip_on_plane", "tip_at_distance", "coincident_tips", "tip_pinned",
-                       "coupled_joints")),
+                       "coupled_joints"), live=True),
     Parameter("constraint.point", NUMBERS, [], "m", "point of the line or plane, or centre of the distance; empty: "
-              "where the tip starts", size=3, optional=True, lower=-1e3, upper=1e3),
+              "where the tip is", size=3, optional=True, lower=-1e3, upper=1e3, live=True),
     Parameter("constraint.direction", NUMBERS, [1.0, 0.0, 0.0], "", "direction of the line, or normal of the plane",
-              size=3, lower=-1e3, upper=1e3),
-    Parameter("constraint.distance", NUMBER, 0.0, "m", "distance to the point; 0: as at the start", lower=0.0,
-              upper=1e3),
-    Parameter("constraint.tips", TEXTS, [], "", "the two links whose frames coincide; empty: the arm's two tips"),
-    Parameter("constraint.joints", TEXTS, [], "", "coupled joints: the one that follows, the one that leads"),
-    Parameter("constraint.ratio", NUMBER, 1.0, "", "coupled joints: follower = ratio · leader, shifted to fit the "
-                  "start",
-              lower=-1e3, upper=1e3),
-    Parameter("sensors.position_noise", NUMBER, 0.0, "rad", "standard deviation", lower=0.0, upper=10.0),
-    Parameter("sensors.velocity_noise", NUMBER, 0.0, "rad/s", "standard deviation", lower=0.0, upper=100.0),
-    Parameter("sensors.position_quantum", NUMBER, 0.0, "rad", "encoder step", lower=0.0, upper=10.0),
-    Parameter("sensors.velocity_quantum", NUMBER, 0.0, "rad/s", "velocity step", lower=0.0, upper=100.0),
-    Parameter("sensors.delay", NUMBER, 0.0, "s", "age of what `joint_states` tells", lower=0.0, upper=1.0),
-    Parameter("sensors.drop", NUMBER, 0.0, "", "share of `joint_states` that is lost", lower=0.0, upper=1.0),
-    Parameter("seed", INT, 0, "", "seed of the sensors' noise", lower=0, upper=2**31),
+              size=3, lower=-1e3, upper=1e3, live=True),
+    Parameter("constraint.distance", NUMBER, 0.0, "m", "distance to the point; 0: as it is", lower=0.0,
+              upper=1e3, live=True),
+    Parameter("constraint.tips", TEXTS, [], "", "the two links whose frames coincide; empty: the arm's two tips",
+              live=True),
+    Parameter("constraint.joints", TEXTS, [], "", "coupled joints: the one that follows, the one that leads",
+              live=True),
+    Parameter("constraint.ratio", NUMBER, 1.0, "", "coupled joints: follower = ratio · leader, shifted to fit the pose",
+              lower=-1e3, upper=1e3, live=True),
+    Parameter("sensors.position_noise", NUMBER, 0.0, "rad", "standard deviation", lower=0.0, upper=10.0, live=True),
+    Parameter("sensors.velocity_noise", NUMBER, 0.0, "rad/s", "standard deviation", lower=0.0, upper=100.0, live=True),
+    Parameter("sensors.position_quantum", NUMBER, 0.0, "rad", "encoder step", lower=0.0, upper=10.0, live=True),
+    Parameter("sensors.velocity_quantum", NUMBER, 0.0, "rad/s", "velocity step", lower=0.0, upper=100.0, live=True),
+    Parameter("sensors.delay", NUMBER, 0.0, "s", "age of what `joint_states` tells", lower=0.0, upper=1.0, live=True),
+    Parameter("sensors.drop", NUMBER, 0.0, "", "share of `joint_states` that is lost", lower=0.0, upper=1.0, live=True),
+    Parameter("seed", INT, 0, "", "seed of the sensors' noise", lower=0, upper=2**31, live=True),
 )
 
 CONTROLLERS = ("off", "gravity_compensation", "computed_torque", "pd_gravity", "impedance")
@@ -322,6 +325,12 @@ class ParameterSet:
     def accept(self, change):
         """Keep the values of a Change."""
         self.values = change.values
+
+    def accepted(self, change):
+        """A ParameterSet as this one will be when the Change is accepted."""
+        after = ParameterSet(self.table.values(), self.n)
+        after.values = change.values
+        return after
 
     def changed(self):
         """{name: value} of everything that is not at its default."""

@@ -17,11 +17,12 @@ from . import conversion
 from .base import BEST_EFFORT, RELIABLE, ArmNode, run
 from .conversion import doubles
 from .diagnostics import Meter, diagnostic_array
-from .models import build_sensors, build_simulation, payload
+from .models import build_plant, build_sensors, build_simulation, outfitted, payload, start_positions
 
 LEDGER = ("kinetic", "potential", "elastic", "input", "external", "dissipated", "impact", "edits", "balance")
 LAG = 0.25  # [s] the most that is caught up after a pause of the whole process; what is beyond counts as missed
 ANSWER = 0.5  # [s] that lockstep waits for a command; then it goes on without until the next one
+PLANT = ("friction.", "flexible.", "contact.", "constraint.", "rotor.", "stops", "effort_limits")
 BURST = 1e-3  # [s] most simulated time in one go, so that commands are heard in time
 
 
@@ -29,8 +30,7 @@ class SimulatorNode(ArmNode):
     """Steps a Simulation on absolute deadlines and tells what happens.
 
     joint_states (out), effort_controller/commands, external_wrench, ~/set_state (in), ~/reset, ~/step, ~/pause, and
-    what
-    one may look at: ~/energy/*, ~/true_joint_states, ~/motor_states, ~/constraint_wrench, ~/contact_wrench,
+    what one may look at: ~/energy/*, ~/true_joint_states, ~/motor_states, ~/constraint_wrench, ~/contact_wrench,
     /diagnostics.
     Stamps count simulated time on from the start of the node (from 0 with publish_clock, where they are /clock).
     A command lasts `command_timeout` of simulated time; then, and before the first one, `on_timeout` holds.
@@ -64,7 +64,7 @@ class SimulatorNode(ArmNode):
         self.sensors = build_sensors(arm, self.parameters)
         self.edited = self.parameters["payload.mass"] > 0.0
         self.epoch = self.sim.dt if self.parameters["publish_clock"] else self.now()
-        self.lateness, self.missed, self.steps = Meter(), 0, 0
+        self.lateness, self.missed, self.steps, self.reported = Meter(), 0, 0, (time.perf_counter(), 0)
         self.msg = JointState(name=list(arm.joint_names))
         self.true_msg = JointState(name=list(arm.joint_names))
         self.msg.header.frame_id = self.parameters["frame_prefix"] + arm.root
@@ -95,16 +95,26 @@ class SimulatorNode(ArmNode):
         self.burst = max(1, min(self.per_state, round(BURST / dt), self.law_burst))
         self.period = self.burst * dt / p["real_time_factor"]
 
-    def apply(self, values, names):
+    def apply(self, p, names):
         if self.arm is None:
             return
-        if any(name.startswith("payload.") for name in names):
-            self.sim.set_payload(*payload(values))
+        loaded = any(name.startswith("payload.") for name in names)
+        if loaded:
+            self.arm.with_payload(*payload(p.values))  # refused before anything has changed
+        if any(name.startswith(PLANT) for name in names):
+            arm = outfitted(self.bare_arm, p)
+            plant = build_plant(arm, p, self.sim.q)
+            self.sim.set_plant(plant, initial=plant.assemble(start_positions(arm, p)))
+            self.arm = arm
+        if loaded:
+            self.sim.set_payload(*payload(p.values))
             self.edited = True
         if "gravity" in names:
-            self.sim.set_gravity(np.array(values["gravity"]))
+            self.sim.set_gravity(np.array(p["gravity"]))
             self.edited = True
-        self._pace(values)
+        if any(name.startswith("sensors.") or name == "seed" for name in names):
+            self.sensors = build_sensors(self.arm, p)
+        self._pace(p.values)
 
     def tick(self, now):
         if self.arm is None:
@@ -143,7 +153,7 @@ class SimulatorNode(ArmNode):
                     self.command, self.command_time = tau, sim.t
             self._supervise()
             sim.step(self.command, self.burst)
-        except TwolinkError as error:
+        except (TwolinkError, np.linalg.LinAlgError) as error:
             self.paused = True
             self.get_logger().error(f"paused: {error} (~/reset and ~/pause with false go on)")
             return
@@ -213,15 +223,22 @@ class SimulatorNode(ArmNode):
         if self.arm is None:
             return
         try:
-            self.sim.set_state(*conversion.partial_state(msg, self.arm, self.sim.q, self.sim.qd))
-        except TwolinkError as error:
+            with self.remarks():
+                self.sim.set_state(*conversion.partial_state(msg, self.arm, self.sim.q, self.sim.qd))
+        except (TwolinkError, np.linalg.LinAlgError) as error:
             self.reporter.reject("set_state", error)
 
     def _on_reset(self, request, response):
         if self.arm is None:
             response.success, response.message = False, "there is no arm yet"
             return response
-        self.sim.reset(keep_model=self.edited)  # a live change stays, as the parameters do
+        try:
+            with self.remarks():
+                self.sim.reset(keep_model=self.edited)  # a live change stays, as the parameters do
+        except TwolinkError as error:
+            self.paused = True
+            response.success, response.message = False, f"paused: {error}"
+            return response
         self.sensors = build_sensors(self.arm, self.parameters)
         self._fresh()
         self._publish_state()
@@ -295,17 +312,22 @@ class SimulatorNode(ArmNode):
     def _report(self):
         rate, median, p99, worst = self.lateness.take()
         counts = self.reporter.counts
+        (before, steps), self.reported = self.reported, (time.perf_counter(), self.steps)
+        pace = (self.steps - steps) * self.sim.dt / max(self.reported[0] - before, 1e-9)
+        crowd = 0 if self.law is not None else self.count_publishers("effort_controller/commands")
+        crowd = self.alone("effort_controller/commands", "controller", crowd)
         if self.paused:
             state = "paused"
         elif self.waiting:
             state = f"no commands, {'braked' if self.parameters['on_timeout'] == 'brake' else 'zero effort'}"
         else:
-            state = ""
+            state = crowd
         if self.diagnostics.get_subscription_count():
             saturated = [name for name, effort, limit in zip(self.arm.joint_names, self.sim.effort, self.effort_limit)
                          if limit > 0.0 and abs(effort) >= limit]
             self.diagnostics.publish(diagnostic_array(self.now(), self.get_fully_qualified_name().lstrip("/"), state, {
-                "rate [Hz]": rate * self.burst, "jitter median [us]": 1e6 * median, "jitter 99 % [us]": 1e6 * p99,
+                "rate [Hz]": rate * self.burst, "simulated seconds per second": pace,
+                "jitter median [us]": 1e6 * median, "jitter 99 % [us]": 1e6 * p99,
                 "jitter max [us]": 1e6 * worst, "missed ticks": self.missed, "simulated time [s]": self.sim.t,
                 "commands per second": counts["commands"] - self.heard,
                 "saturated": ", ".join(saturated) or "none",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..errors import InputError
 from ..scenarios import SCENARIOS
-from .parameters import DYNAMICS, SIMULATOR, documentation
+from .parameters import DYNAMICS, MARKERS, SIMULATOR, VIEWER, documentation
 
 MARK = "<!-- {edge} generated: {name} -->"
 
@@ -113,6 +113,8 @@ TABLES = {
     "dynamics topics": lambda: endpoint_table(DYNAMICS_ENDPOINTS),
     "simulator parameters": lambda: documentation(SIMULATOR),
     "dynamics parameters": lambda: documentation(DYNAMICS),
+    "viewer parameters": lambda: documentation(VIEWER),
+    "markers parameters": lambda: documentation(MARKERS),
     "scenarios": scenario_table,
 }
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rcl_interfaces.srv import GetParameters, SetParameters
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
@@ -45,6 +45,8 @@ class RosActions(Actions):
                 self._calls[key, service] = node.create_client(kind, f"{names[key]}/{service}")
         self._get = {key: node.create_client(GetParameters, f"{name}/get_parameters") for key, name in names.items()}
         self._set = {key: node.create_client(SetParameters, f"{name}/set_parameters") for key, name in names.items()}
+        self._set_all = {key: node.create_client(SetParametersAtomically, f"{name}/set_parameters_atomically")
+                         for key, name in names.items()}
 
     def _stamped(self, msg):
         conversion.set_stamp(msg.header.stamp, self._clock.now().nanoseconds * 1e-9)
@@ -90,6 +92,13 @@ class RosActions(Actions):
             done("" if result.successful else result.reason or "refused")
         self._call(self._set[node], request, answered, done, node)
 
+    def set_all(self, node, values, done):
+        """Sets all of {name: value} of a node, or none."""
+        parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        self._call(self._set_all[node], SetParametersAtomically.Request(parameters=parameters),
+                   lambda response: done("" if response.result.successful else response.result.reason or "refused"),
+                   done, node)
+
     def scenario(self, name, done):
         if self.scenarios is None:
             done("there are no scenarios here")
@@ -116,9 +125,10 @@ class RosActions(Actions):
                 failed(f"no answer from node '{self._names[key]}'")
 
     def discover(self):
-        """Ask nodes that (re)appeared for their parameters. Call about once a second."""
+        """Ask nodes that (re)appeared for their parameters. Call about once a second. A killed node's services are seen
+        for some time yet, its silence tells earlier."""
         for key, names in self._needed.items():
-            there = self._get[key].service_is_ready()
+            there = self._get[key].service_is_ready() and key not in self.feed.missing
             if there and not self._known.get(key):
                 self._known[key] = True
                 self._call(self._get[key], GetParameters.Request(names=names),

@@ -1,6 +1,7 @@
 """`viewer`: the web page of the arm, from live topics."""
 from __future__ import annotations
 
+import os
 import time
 import webbrowser
 
@@ -10,6 +11,8 @@ from .base import ArmNode, run
 from .viewer_actions import RosActions
 from .viewer_scenarios import ScenarioRunner, menu
 from .viewer_topics import FeedTopics
+
+NICE = 5  # a picture may be late, a tick of the simulation not
 
 
 class ViewerNode(ArmNode):
@@ -42,7 +45,7 @@ class ViewerNode(ArmNode):
         self.period = 1.0 / p["rate"]
         self._next_discovery = 0.0
         self.due = time.perf_counter()
-        self.get_logger().info(f"open {self.page.url}")
+        self.get_logger().info(f"the page is here:\n\n    {self.page.url}\n")
         if p["open_browser"]:
             webbrowser.open(self.page.url)
 
@@ -85,7 +88,8 @@ def create():
 
 
 def main(args=None):
-    """Run the viewer node until SIGINT or SIGTERM; returns the exit status."""
+    """Run the viewer node until SIGINT or SIGTERM, behind whatever simulates or controls; returns the exit status."""
+    os.nice(NICE)
     return run(create, args)
 
 

@@ -1,7 +1,7 @@
 """Scenarios of the table on nodes that are already running: parameters, a reset, the start pose, then the script.
 
-What a running node cannot change (contact, springs, linkages) is refused before anything is touched, with the command
-that starts it afresh."""
+What a running node cannot change (another arm, say) is refused before anything is touched, with the command that
+starts it afresh."""
 from __future__ import annotations
 
 import numpy as np
@@ -16,7 +16,7 @@ from .base import RELIABLE
 from .parameters import TABLES
 
 START = "initial_positions"  # not a live parameter, but a running simulator takes ~/set_state
-SELDOM = (START, "tip", "joint_state_rate")  # left as they are
+SELDOM = (START, "tip", "dt", "joint_state_rate")  # left as they are
 SETTLED = 0.1  # [s] of simulated time between the start pose and the script
 
 
@@ -88,8 +88,11 @@ class ScenarioRunner:
             done(f"needs nodes of its own: twolink demo --scenario {name}")
             return
         self._stop()
-        steps = [lambda done, key=key, value=value: self.actions.set(*key, value, done)
-                 for key, value in plan.parameters.items()]
+        steps = []
+        for node in ("simulator", "dynamics"):  # each at once: springs need rotors
+            values = {name: value for (key, name), value in plan.parameters.items() if key == node}
+            if values:
+                steps.append(lambda done, node=node, values=values: self.actions.set_all(node, values, done))
         steps += [lambda done, button=button: self.actions.press(button, done) for button in ("enable", "reset")]
         steps += [lambda done: self._place(plan.q0, done), lambda done: self.actions.press("hold", done)]
 

@@ -24,6 +24,7 @@ from . import conversion
 LOOK = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 EVENTS = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
 SLOW = 3  # every how many looks the topics that change slowly are fetched
+SILENT = 4.0  # [s] after which a node that says nothing counts as missing: diagnostics come once a second
 STALE = 0.6  # [s] after which a reference, error, wrench or contact that stopped coming is forgotten
 
 
@@ -68,6 +69,7 @@ class FeedTopics:
         self.topics = PolledTopics(node)
         self._readers = {}
         self._seen = {}
+        self._heard = dict.fromkeys(names, time.monotonic())
         self._looks = 0
         simulator, dynamics = names["simulator"], names["dynamics"]
         self._vectors = {f"{dynamics}/reference": ("reference", "position")}
@@ -112,8 +114,9 @@ class FeedTopics:
             self._take_force(topic, what, now)
         self._take_target()
         if self._full:
-            self._take_diagnostics()
+            self._take_diagnostics(now)
             self._take_parameters()
+            self.feed.missing = tuple(key for key, last in self._heard.items() if now - last > SILENT)
         self._forget(now)
 
     def _take_state(self):
@@ -128,6 +131,7 @@ class FeedTopics:
         effort = None
         if len(msg.effort) == len(msg.name):
             effort = np.array(msg.effort)[[list(msg.name).index(name) for name in self.feed.arm.joint_names]]
+        self._heard["simulator"] = time.monotonic()
         self.feed.state(conversion.seconds(msg.header.stamp), q, qd, effort)
 
     def _take_vector(self, topic, what, field, now):
@@ -179,7 +183,7 @@ class FeedTopics:
             rotation = np.eye(3) if self.feed.target is None else self.feed.target[0]
         self.feed.target = (rotation, position)
 
-    def _take_diagnostics(self):
+    def _take_diagnostics(self, now):
         for _ in range(20):
             msg = self.topics.take("/diagnostics")
             if msg is None:
@@ -188,6 +192,7 @@ class FeedTopics:
                 key = self._nodes.get("/" + status.name.lstrip("/"))
                 if key is None:
                     continue
+                self._heard[key] = now
                 self.feed.problems[key] = "" if status.message == "running" else status.message
                 figures = {pair.key: pair.value for pair in status.values}
                 if key == "simulator":
