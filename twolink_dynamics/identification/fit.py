@@ -7,7 +7,12 @@ autocovariance,
     cov β = G⁻¹ S G⁻¹,   G = Σ ψ′ W Wᵀ,   S = Σ_j Σ_k w(k) r_j(k) Σ_t W_j[t] W_j[t + k]ᵀ
 
 of the residuals after Huber's ψ, with a Parzen window w (Newey & West 1987; Söderström & Stoica, System Identification,
-ch. 7).
+ch. 7). That takes the residual for stationary and the joints' for independent. Where noise is low the residual is what
+the model and the filter make of friction's jumps instead: it comes in bursts, at the same motion, in all joints. So
+
+    S′ = Σ_k w(k) Σ_t s[t] s[t + k]ᵀ,   s[t] = Σ_j W_j[t] ψ(r_j[t])
+
+is computed too, and a parameter's variance is the larger of what S and S′ say.
 """
 
 from __future__ import annotations
@@ -113,14 +118,17 @@ def least_squares(blocks, weighted=True, robust=True, iterations=8):
     gram = V.T @ np.diag(np.maximum(singular, 1e-9 * singular[0]) ** 2) @ V * np.outer(lengths, lengths)
     inverse = np.linalg.inv(gram)
     S = _long_run(blocks, outer, e)
-    inflation = max(1.0, float(np.trace(inverse @ S)) / b)
+    bursts = _scores(blocks, np.einsum("tnb,tn->tb", outer, e))
+    wider = np.diagonal(inverse @ bursts @ inverse) / np.diagonal(inverse @ S @ inverse)
+    wider = np.sqrt(np.maximum(wider, 1.0))
+    inflation = max(1.0, float(np.trace(inverse @ S)) / b, float(np.trace(inverse @ bursts)) / b)
     independent = max(
         used.sum() / inflation, 2.0 * b
     )  # rows' worth of information: what b parameters take from it is given back
     fixed_b = 1.0 + 1.5 * LAG / max(
         sum(len(block.tau) * block.dt for block in blocks), LAG
     )  # Kiefer & Vogelsang 2005, Bartlett's
-    covariance = inverse @ S @ inverse * (fixed_b / (1.0 - b / independent)) ** 2
+    covariance = inverse @ S @ inverse * (fixed_b / (1.0 - b / independent)) ** 2 * np.outer(wider, wider)
     return Fit(
         beta,
         0.5 * (covariance + covariance.T),
@@ -174,6 +182,18 @@ def _long_run(blocks, A, e):
                 S += window * covariance[k, j] * (C if k == 0 else C + C.T)
     values, vectors = np.linalg.eigh(0.5 * (S + S.T))
     return vectors @ np.diag(np.maximum(values, 1e-12 * values.max())) @ vectors.T
+
+
+def _scores(blocks, scores):
+    """S′ of the module's docstring, from the scores s (T, b); pieces and window as in `_long_run`."""
+    S = np.zeros((scores.shape[1],) * 2)
+    starts = np.cumsum([0, *(len(block.tau) for block in blocks)])
+    for a, z, block in zip(starts, starts[1:], blocks):
+        last = max(1, min(len(block.tau) // 6, int(LAG / block.dt)))
+        for k in range(last + 1):
+            C = scores[a : z - k].T @ scores[a + k : z]
+            S += _parzen(k / (last + 1)) * (C if k == 0 else C + C.T)
+    return S
 
 
 def _parzen(x):

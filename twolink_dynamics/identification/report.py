@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import signal as dsp
 
+from .. import __version__
 from ..errors import InputError
 from .figures import line_figure
 from .result import IDENTIFIED, UNKNOWN, WEAK
@@ -185,13 +186,15 @@ def _summary(result):
         measured.append(signals.tau[good])
         errors.append(result.residual(signals)[1])
         given.append(result.residual(signals, "cad")[1])
-    shares = [np.sqrt((np.concatenate(e) ** 2).mean(0) / (np.concatenate(measured) ** 2).mean(0)) for e in (errors, given)]
+    total = (np.concatenate(measured) ** 2).mean(0)
+    shares = [np.sqrt((np.concatenate(error) ** 2).mean(0) / total) for error in (errors, given)]
     rows = "; ".join(
         f"{escape(name)} {100 * new:.2g} % (URDF given: {100 * old:.2g} %)"
         for name, new, old in zip(result.arm.joint_names, *shares)
     )
     return (
-        f"<p class=summary><b>{len(verdicts)} combinations: {known}.</b> Torque left unexplained on {where}: {rows}.</p>"
+        f"<p class=summary><b>{len(verdicts)} combinations: {known}.</b> Torque left unexplained on {where}: "
+        f"{rows}.</p>"
     )
 
 
