@@ -13,6 +13,7 @@ ROS = ["ros-rclpy", "ros-rmw-fastrtps-cpp", "ros-rcl-interfaces", "ros-sensor-ms
 FAST = ["llvmlite>=0.44"]
 VIEWER = ["viser==1.1.*"]
 PLOT = ["matplotlib>=3.6"]
+IDENTIFY = ["PyYAML>=5.4"]
 BAGS = ["rosbags>=0.10", "mcap>=1.1", "mcap-ros2-support>=0.5"]
 TEST = ["pytest>=7.4", "pytest-timeout", "hypothesis>=6", "mpmath", "ruff"]
 ORACLES = ["pin>=3", "mujoco>=3.1", "example-robot-data>=4"]
@@ -38,8 +39,9 @@ setup(
         "viewer": VIEWER,
         "plot": PLOT,
         "bags": BAGS,
-        "demo": URDF + ROS + FAST + VIEWER + PLOT + BAGS,
-        "test": URDF + ROS + FAST + VIEWER + PLOT + BAGS + TEST + ORACLES + COLCON + BROWSER,
+        "identify": IDENTIFY,
+        "demo": URDF + ROS + FAST + VIEWER + PLOT + BAGS + IDENTIFY,
+        "test": URDF + ROS + FAST + VIEWER + PLOT + BAGS + IDENTIFY + TEST + ORACLES + COLCON + BROWSER,
     },
     zip_safe=True,
     maintainer="twolink_dynamics maintainers",
