@@ -213,7 +213,7 @@ def test_equations_are_well_formed_mathml_with_the_arms_numbers(twolink):
     assert numbers != equations.numbers_html(twolink, dynamics, q + 0.1, qd)
     ElementTree.fromstring(equations.general_html())
     symbolic = "".join(ElementTree.fromstring(equations.symbolic_html(twolink)).itertext())
-    for entry in ("M11=0.856667+0.4cos(q2)", "C11=−0.2q\u03072sin(q2)", "g2=3.924cos(q1+q2)"):
+    for entry in ("M11=0.856667+0.4cos(q2)", "C11=−0.2q˙2sin(q2)", "g2=3.924cos(q1+q2)"):
         assert entry in symbolic
 
 
@@ -289,13 +289,13 @@ def test_an_arm_without_visuals_is_drawn_as_sticks(twolink):
     assert any(kind == "sphere" for _, kind in kinds)
 
 
-def pointer(page, phase, target, world):
+def pointer(page, phase, target, world, client_id=1):
     """A viser drag event whose ray meets the arm's plane at `world`."""
     camera = np.array([0.2, -2.0, 0.4])
-    client = types.SimpleNamespace(camera=types.SimpleNamespace(position=camera))
+    client = types.SimpleNamespace(camera=types.SimpleNamespace(position=camera), client_id=client_id)
     end = camera + 0.7 * (np.asarray(world) - camera)  # some depth on the ray
-    return types.SimpleNamespace(phase=phase, target=target, client=client, end_position=tuple(end),
-                                 start_position=tuple(page.scene.target.position))
+    return types.SimpleNamespace(phase=phase, target=target, client=client, client_id=client_id,
+                                 end_position=tuple(end), start_position=tuple(page.scene.target.position))
 
 
 def drag(page, target, *points):
@@ -334,6 +334,46 @@ def test_switching_while_pulling_lets_go(page, actions):
     assert np.linalg.norm(actions.forces[-1]) > 0.0
     page.interaction.switch("move the target")
     assert np.array_equal(actions.forces[-1], np.zeros(3))
+
+
+def test_a_browser_that_goes_away_while_pulling_lets_go(page, actions):
+    left = page.server._client_disconnect_cb
+    page.interaction.switch("push the tip")
+    pull = page.scene.tip + (0.1, 0, 0)
+    asyncio.run(page.interaction._dragged(pointer(page, "start", page.scene.handle, pull, client_id=1)))
+    page.interaction.tick()
+    assert np.linalg.norm(actions.forces[-1]) > 0.0
+    for told in left:
+        asyncio.run(told(types.SimpleNamespace(client_id=2)))  # somebody who only looked
+    assert page.interaction.cursor is not None
+    for told in left:
+        asyncio.run(told(types.SimpleNamespace(client_id=1)))
+    assert page.interaction.cursor is None and np.array_equal(actions.forces[-1], np.zeros(3))
+
+
+def test_the_first_of_two_browsers_holds_the_arm(page, actions):
+    page.interaction.switch("push the tip")
+    mine, other = page.scene.tip + (0.1, 0, 0), page.scene.tip - (0.1, 0, 0)
+    for phase, point, client_id in (("start", mine, 1), ("start", other, 2), ("update", other, 2), ("end", other, 2)):
+        asyncio.run(page.interaction._dragged(pointer(page, phase, page.scene.handle, point, client_id)))
+    assert np.allclose(page.interaction.cursor, mine) and actions.forces == []
+    asyncio.run(page.interaction._dragged(pointer(page, "end", page.scene.handle, mine, 1)))
+    assert page.interaction.cursor is None
+    asyncio.run(page.interaction._dragged(pointer(page, "start", page.scene.handle, other, 2)))
+    assert np.allclose(page.interaction.cursor, other)
+    page.interaction.switch("move the target")
+
+
+def test_a_silent_node_is_named_on_the_page(page):
+    feed, panels = page.feed, page.panels
+    feed.state(1.0, np.array([0.5, 0.9]))
+    for missing, told in (((), "live"), (("dynamics",), "no dynamics node"), (("simulator",), "no more joint_states")):
+        feed.missing = missing
+        panels.update()
+        assert told in panels.status.content
+    feed.missing = ()
+    panels.update()
+    assert "no dynamics node" not in panels.status.content
 
 
 def test_moving_the_target_turns_impedance_on(page, actions):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import signal
 import sys
 
@@ -100,7 +101,8 @@ class Show:
         if importlib.util.find_spec("viser") is None:
             print("no viewer: pip install viser for a picture in the browser", file=sys.stderr)
             return ()
-        return (("viewer_node", {"urdf": self.path, **({"tip": self.tip} if self.tip else {}), "port": args.port}),)
+        return (("viewer_node", {"urdf": self.path, **({"tip": self.tip} if self.tip else {}), "port": args.port,
+                                 "open_browser": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))}),)
 
     def monitor(self):
         """The Monitor, once rclpy runs."""

@@ -51,7 +51,7 @@ class Feed:
     wrench     (3,) force on the tip, root axes [N]    target          (rotation (3, 3), position (3,)) or None
     contact    (3,) force of the environment or None   loop            {'rate' [Hz], 'jitter' [µs]}
     parameters {(node, name): value} of the nodes that answer            paused     True, False or None (unknown)
-    problems   {node: text} of what the nodes report as wrong
+    problems   {node: text} of what the nodes report as wrong            missing    names of nodes that fell silent
     """
 
     def __init__(self, arm, seconds=60.0, rate=50.0):
@@ -67,7 +67,7 @@ class Feed:
         self.q = self.qd = self.effort = self.stamp = None
         self.reference = self.error = self.target = self.contact = None
         self.terms, self.energy, self.loop, self.parameters, self.problems = {}, {}, {}, {}, {}
-        self.paused = None
+        self.paused, self.missing = None, ()
         self.wrench = np.zeros(3)
         self.origin = 0.0
         self._sampled = -np.inf

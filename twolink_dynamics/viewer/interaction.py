@@ -2,7 +2,8 @@
 
 The space key switches between the two; what is dragged (target or tip) does not matter, the mode does, because the
 two lie on each other most of the time. Shift-click puts the target anywhere. On a planar arm the cursor is the point
-of the arm's plane under the mouse, else the point at the depth of what was grabbed."""
+of the arm's plane under the mouse, else the point at the depth of what was grabbed. Whoever drags first holds the arm
+until the release, or until that browser goes away."""
 from __future__ import annotations
 
 import threading
@@ -36,10 +37,12 @@ class Interaction:
         self.on_mode = self.on_move = lambda: None  # told of a new mode, of a moved target
         self._offset = np.zeros(3)
         self._gizmo = None
+        self._holder = None  # client id of the browser that drags
         self._pulling = threading.Lock()  # a force sent after the release would stay on
         for handle in (scene.target, scene.handle):
             handle.on_drag("left")(self._dragged)
         server.scene.on_click(modifier="shift")(self._clicked)
+        server.on_client_disconnect(self._left)
         if scene.plane is None:
             self._add_gizmo(server)
 
@@ -49,8 +52,10 @@ class Interaction:
 
         @self._gizmo.on_update
         async def _(event):
+            if not self._mine(event):
+                return
             if event.phase == "end":
-                self.moving = False
+                self.release()
                 return
             self.moving = True
             position = np.array(self._gizmo.position)
@@ -89,7 +94,19 @@ class Interaction:
             return self.scene.plane.hit(camera, np.subtract(event.end_position, camera))
         return np.array(event.end_position)
 
+    def _mine(self, event):
+        """Whether this event's browser may move things: the one that began to drag, or anyone while none does."""
+        if event.phase == "start" and self._holder is None:
+            self._holder = event.client_id
+        return self._holder == event.client_id
+
+    async def _left(self, client):
+        if client.client_id == self._holder:  # gone while it dragged: no release will come
+            self.release()
+
     async def _dragged(self, event):
+        if not self._mine(event):
+            return
         if event.phase == "end":
             self.release()
             return
@@ -117,7 +134,7 @@ class Interaction:
 
     def release(self):
         """Lets go of everything; the force on the tip ends."""
-        self.moving = False
+        self.moving, self._holder = False, None
         with self._pulling:
             if self.cursor is not None:
                 self.cursor = None

@@ -37,14 +37,22 @@ CONTROLS = (
     Control("The real arm", "payload [kg]", "simulator", "payload.mass", None, 0.0, 5.0, 0.05,
             "a mass at the tip that the controller does not know of"),
     Control("The real arm", "gravity z [m/s²]", "simulator", "gravity", slice(2, 3), -20.0, 20.0, 0.01),
+    Control("The real arm", "friction, viscous", "simulator", "friction.viscous", ALL, 0.0, 5.0, 0.05, "[N m s/rad]"),
+    Control("The real arm", "friction, dry", "simulator", "friction.coulomb", ALL, 0.0, 5.0, 0.05, "Coulomb friction [N m]"),
     Control("The real arm", "speed of time", "simulator", "real_time_factor", None, 0.1, 2.0, 0.05),
     Control("What the controller believes", "payload [kg]", "dynamics", "payload.mass", None, 0.0, 5.0, 0.05),
     Control("What the controller believes", "gravity z [m/s²]", "dynamics", "gravity", slice(2, 3), -20.0, 20.0, 0.01),
-    Control("What the controller believes", "viscous friction", "dynamics", "friction.viscous", ALL, 0.0, 5.0, 0.05),
+    Control("What the controller believes", "friction, viscous", "dynamics", "friction.viscous", ALL, 0.0, 5.0, 0.05,
+            "[N m s/rad]"),
+    Control("What the controller believes", "friction, dry", "dynamics", "friction.coulomb", ALL, 0.0, 5.0, 0.05,
+            "Coulomb friction [N m]"),
 )
 SHOWN = (("torques", "joint torques", True), ("trail", "trail of the tip", True),
          ("ghost", "ghost of the reference", True), ("masses", "centres of mass, inertia", False))
 WAITING = "waiting for joint_states …"
+HELP = {MODES[0]: "<b>Drag the green ball</b>: the tip follows. Shift-click puts it anywhere.",
+        MODES[1]: "<b>Drag the tip</b>: a spring pulls it to the mouse and lets go with it."}
+VIEW = "Drag elsewhere, wheel: turn the view, zoom."
 
 
 def needed_parameters():
@@ -76,13 +84,16 @@ class Panels:
         gui.main_panel.set_width(300)
         self.status = gui.add_html("")
         self.mode = gui.add_button("", hint="space switches; shift-click puts the target anywhere")
+        self.help = gui.add_html("")
         self.push_stiffness = gui.add_slider("spring [N/m]", 10.0, 1000.0, 5.0,
-                                             float(np.clip(interaction.stiffness, 10.0, 1000.0)),
+                                             float(np.clip(interaction.stiffness, 10.0, 1000.0)), visible=False,
                                              hint="the spring between the tip and the cursor")
-        self._buttons()
         if scenarios:
             self._scenarios(scenarios)
+        self._buttons()
         self._controller()
+        for folder in dict.fromkeys(control.folder for control in CONTROLS):  # sliders come with their parameters
+            self._folders[folder] = gui.add_folder(folder, expand_by_default=False, visible=False)
         self._view()
         if exports:
             with gui.add_folder("Save the last minute", expand_by_default=False):
@@ -189,7 +200,10 @@ class Panels:
 
         def mode_changed():
             self.mode.label = f"drag to {self.interaction.mode} (space)"
-            self.mode.color = TARGET if self.interaction.mode == MODES[0] else PUSH
+            pulling = self.interaction.mode == MODES[1]
+            self.mode.color = PUSH if pulling else TARGET
+            self.help.content = _small(f"{HELP[self.interaction.mode]} {VIEW}")
+            self.push_stiffness.visible = pulling
             self.mode.icon = "target-arrow" if self.interaction.mode == MODES[0] else "hand-finger"
         self.interaction.on_mode = mode_changed
         mode_changed()
@@ -248,9 +262,17 @@ class Panels:
             self.controller.value = self.feed.parameters.get(key, self.controller.value)
         for i, (handle, _) in list(self._sliders.items()):
             if (CONTROLS[i].node, CONTROLS[i].name) == key:
-                shown = _shown(CONTROLS[i], self.feed.parameters[key])
+                shown = self._shown(CONTROLS[i], self.feed.parameters[key])
                 self._sliders[i] = (handle, shown)
                 handle.value = shown
+
+    def _shown(self, control, value):
+        if control.part is not None:
+            if not len(value):  # as the URDF has it
+                value = {"friction.viscous": self.feed.arm.damping, "friction.coulomb": self.feed.arm.coulomb}.get(
+                    control.name, [0.0])
+            value = np.ravel(np.asarray(value, float))[control.part][0]
+        return float(np.clip(value, control.low, control.high))
 
     # -- following ----------------------------------------------------------------------------------------------------
     def update(self):
@@ -271,7 +293,7 @@ class Panels:
             value = feed.parameters.get(key)
             if value is None or key in self._busy or (control.part == slice(3, 6) and self.scene.plane is not None):
                 continue
-            shown = _shown(control, value)
+            shown = self._shown(control, value)
             if i not in self._sliders:
                 self._add_slider(i, shown)
             elif abs(shown - self._sliders[i][1]) > 1e-9:
@@ -280,8 +302,7 @@ class Panels:
 
     def _add_slider(self, i, value):
         gui, control = self.server.gui, CONTROLS[i]
-        if control.folder not in self._folders:
-            self._folders[control.folder] = gui.add_folder(control.folder, expand_by_default=False)
+        self._folders[control.folder].visible = True
         with self._folders[control.folder]:
             handle = gui.add_slider(control.label, control.low, control.high, control.step, value,
                                     hint=control.hint or f"{control.node}: {control.name}")
@@ -305,14 +326,18 @@ class Panels:
         feed = self.feed
         if feed.q is None:
             text = f"<b style='color:#c0392b'>●</b> {WAITING}"
+        elif "simulator" in feed.missing:
+            text = f"<b style='color:#c0392b'>●</b> <b>no more joint_states</b>: is the simulator running?"
         else:
             colour, word = ("#e67e22", "paused") if feed.paused else ("#27ae60", "live")
             text = f"<b style='color:{colour}'>●</b> <b>{word}</b> &nbsp; t = {feed.stamp - feed.origin:.1f} s"
             problems = "; ".join(f"{node}: {problem}" for node, problem in feed.problems.items() if problem
                                  and not (feed.paused and problem == "paused"))
+            if "dynamics" in feed.missing:
+                problems = "no dynamics node: nothing controls the arm"
             if problems:
                 text += f"<br><span style='color:#c0392b'>{html.escape(problems)}</span>"
-        text = f"<div style='font:13px sans-serif;padding:6px 10px 2px'>{text}</div>{self.message}"
+        text = f"<div style='font:13px sans-serif;padding:6px 10px'>{text}</div>{self.message}"
         if text != self._text:
             self._text = text
             self.status.content = text
@@ -321,9 +346,3 @@ class Panels:
 def _small(text, colour="#5f6b7a"):
     return f"<div style='font:12px sans-serif;padding:2px 10px;color:{colour}'>{text}</div>"
 
-
-def _shown(control, value):
-    if control.part is not None:
-        picked = np.ravel(np.asarray(value, float))[control.part]
-        value = picked[0] if len(picked) else 0.0
-    return float(np.clip(value, control.low, control.high))

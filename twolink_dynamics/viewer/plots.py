@@ -27,17 +27,17 @@ class Plots:
         with motion:
             self._plot(server, f"position [{unit}], dashed: reference",
                        [(f"q/{n}", n, {}) for n in self.names]
-                       + [(f"reference/{n}", f"{n} ref", {"dash": [6, 5]}) for n in self.names], height=260)
-            self._plot(server, f"tracking error [{unit}]", [(f"error/{n}", n, {}) for n in self.names], height=200)
+                       + [(f"reference/{n}", f"{n} ref", {"dash": [6, 5]}) for n in self.names], 260)
+            self._plot(server, f"tracking error [{unit}]", [(f"error/{n}", n, {}) for n in self.names], 200, 1e-3)
         with effort:
             self._stacks(server)
         with energy:
             picked = [name for name in ENERGIES if name != "balance"]
-            self._plot(server, "energy [J], since the reset", [(f"energy/{name}", name, {}) for name in picked], 260)
-            self._plot(server, "left over in the balance [J]", [("energy/balance", "balance", {})], height=170)
+            self._plot(server, "energy [J], since the reset", [(f"energy/{name}", name, {}) for name in picked], 260, 0.01)
+            self._plot(server, "left over in the balance [J]", [("energy/balance", "balance", {})], 170, 1e-3)
         with loop:
-            self._plot(server, "loop rate [Hz]", [("loop/rate", "rate", {})], height=190)
-            self._plot(server, "loop jitter [µs]", [("loop/jitter", "jitter", {})], height=190)
+            self._plot(server, "loop rate [Hz]", [("loop/rate", "rate", {})], 190, 1.0)
+            self._plot(server, "lateness of the loop, 99 % [ms]", [("loop/jitter", "jitter", {})], 190, 0.1, 1e-3)
         self.panel.dock_left()
         self.panel.set_width(390)
 
@@ -45,22 +45,25 @@ class Plots:
         """One more tab of the same panel."""
         return self.panel.add_tab(name)
 
-    def _add(self, server, title, series, height, read, legend=True):
+    def _add(self, server, title, series, height, read, least=None, legend=True):
+        """`least`: a vertical axis that holds at least −least … least, so that rounding errors look like what they are."""
+        soft = {} if least is None else {"y": {"range": {end: {"soft": sign * least, "mode": 2, "pad": 0.1}
+                                                          for end, sign in (("min", -1.0), ("max", 1.0))}}}
         empty = tuple(np.zeros(1) for _ in range(len(series) + 1))
         handle = server.gui.add_uplot(
-            empty, ({"label": "t [s]"}, *series), title=title, height=height, scales={"x": {"time": False}},
+            empty, ({"label": "t [s]"}, *series), title=title, height=height, scales={"x": {"time": False}, **soft},
             axes=({"size": 36, "font": "11px sans-serif"}, {"size": 46, "font": "11px sans-serif"}),
             legend={"show": legend, "live": False}, padding=(6, 14, 0, 0))
         self._plots.append((handle, read))
 
-    def _plot(self, server, title, lines, height):
+    def _plot(self, server, title, lines, height, least=None, factor=1.0):
         series, columns, group = [], [], max(1, len(self.names))
         for i, (column, label, style) in enumerate(lines):
             colour = COLOURS[i % (group if column.startswith(("q/", "reference/", "error/")) else len(COLOURS))
                              % len(COLOURS)]
             series.append({"label": label, "stroke": colour, "width": 1.6, "points": NO_POINTS, **style})
             columns.append(self.feed.history.index(column))
-        self._add(server, title, series, height, lambda table: [table[:, c] for c in columns])
+        self._add(server, title, series, height, lambda table: [factor * table[:, c] for c in columns], least)
 
     def _stacks(self, server):
         server.gui.add_html(legend_html())
@@ -82,7 +85,7 @@ class Plots:
             parts = np.stack([np.nan_to_num(table[:, history.index(f"torque/{term}/{chosen()}")]) for term in TERMS])
             up, down = np.cumsum(np.maximum(parts, 0.0), axis=0), np.cumsum(np.minimum(parts, 0.0), axis=0)
             return [*up[::-1], *down[::-1], parts.sum(axis=0)]
-        self._add(server, title, series, 240 if len(self.names) <= 2 else 200, read, legend=False)
+        self._add(server, title, series, 240 if len(self.names) <= 2 else 200, read, 0.01, legend=False)
 
     def update(self):
         """Shows the last SECONDS of the feed's history, thinned to POINTS per line."""
@@ -90,7 +93,8 @@ class Plots:
         table = self.feed.history.table(rows)
         if len(table) < 2:
             return
-        table = table[::-1][::max(1, rows // POINTS)][::-1]
+        table = table[table[:, 0] >= table[-1, 0] - SECONDS]  # a busy machine takes fewer rows a second
+        table = table[::-1][::max(1, -(-len(table) // POINTS))][::-1]
         t = table[:, 0] - self.feed.origin
         for handle, read in self._plots:
             handle.data = (t, *read(table))

@@ -70,6 +70,11 @@ class Server(viser.ViserServer):
         """Address of the page, with the port in use."""
         return f"http://{self.get_host()}:{self.get_port()}"
 
+    def stop(self):
+        """Stops listening."""
+        with contextlib.redirect_stdout(io.StringIO()):  # viser says goodbye
+            super().stop()
+
     def request_share_url(self, verbose=True):
         """Never opens a tunnel to the outside, whatever a client asks."""
         return None
