@@ -44,6 +44,14 @@ def contenders(name, kernel, count=STATES):
         in_columns = [a.ctypes.data for a in (*columns, out_columns)]
         entries["exported C -O3, rows"] = (lambda: library.rows(*arguments, count), count)
         entries["exported C -O3, structure of arrays"] = (lambda: library.columns(*in_columns, count), count)
+        if kernel == "inverse_dynamics" and arm.n == 2 and count % 4 == 0:
+            hand = c_code.by_hand(arm)
+            for call, given, result in ((hand.hand_rows, arguments, out),
+                                        (hand.hand_columns, in_columns, out_columns.T)):
+                call(*given, count)
+                assert np.abs(result - generated.inverse_dynamics(q, qd, u)).max() < 1e-12 * np.abs(result).max()
+            entries["hand-written SIMD C -O3, rows"] = (lambda: hand.hand_rows(*arguments, count), count)
+            entries["hand-written SIMD C -O3, SoA"] = (lambda: hand.hand_columns(*in_columns, count), count)
     except RuntimeError:
         pass
     return entries

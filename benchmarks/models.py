@@ -83,8 +83,10 @@ def drake(name):
 
 
 def casadi(name, kernel):
-    """A CasADi function evaluated by its virtual machine, of the same operations as ours."""
+    """A CasADi function evaluated by its virtual machine, of the same operations as ours, called through its buffers
+    without converting arguments: (call, (buffers, function, inputs), result)."""
     import casadi as ca
+    import numpy as np
 
     from twolink_dynamics.kernels import python_source
     from twolink_dynamics.kernels.catalog import KERNELS, trace
@@ -93,4 +95,10 @@ def casadi(name, kernel):
     exec(python_source.scalar_function(trace(model, kernel), model), scope)
     arguments = [ca.SX.sym(a, model.n) for a in KERNELS[kernel].inputs]
     results = scope[kernel](*[[a[k] for k in range(model.n)] for a in arguments])
-    return ca.Function(kernel, arguments, [ca.vertcat(*results)])
+    function = ca.Function(kernel, arguments, [ca.vertcat(*results)])
+    buffers, call = function.buffer()
+    inputs, out = [np.zeros(model.n) for _ in arguments], np.zeros(model.n)
+    for k, array in enumerate(inputs):
+        buffers.set_arg(k, memoryview(array))
+    buffers.set_res(0, memoryview(out))
+    return call, (buffers, function, inputs), out

@@ -19,6 +19,7 @@ from .kernels import compile as compiler
 from .kernels.engine import ENGINES, cores
 
 NEWTON_EULER = "newton_euler"
+FLOAT64 = np.dtype(np.float64)
 REFERENCE = {
     "inverse_dynamics": newton_euler.inverse_dynamics, "forward_dynamics": newton_euler.forward_dynamics,
     "bias": newton_euler.bias, "gravity": newton_euler.gravity_torque, "mass_matrix": newton_euler.mass_matrix,
@@ -177,7 +178,11 @@ class Dynamics:
             if frame is not None and frame == self.arm.tip:
                 return self._entry(name)
 
+            count = len(catalog.KERNELS[name].inputs)
+
             def fallback(*arguments, out=None, **named):
+                if len(arguments) == count and not named:
+                    return self._call(name, arguments, frame, out)
                 vectors, at = _bound(name, arguments, named)
                 if len(arguments) + len(named) > len(vectors):  # a frame is named, or None is: that one's entry
                     return self._entry(name, at)(*vectors, **_maybe(out))
@@ -202,7 +207,17 @@ class Dynamics:
 
     def _call(self, name, arguments, frame=None, out=None):
         """Any shapes: lists, batches that broadcast, a given result."""
-        spec = catalog.KERNELS[name]
+        first, spec = arguments[0], catalog.KERNELS[name]
+        if type(first) is np.ndarray and first.ndim == 2 and first.shape[1] == self.n and self.engine != NEWTON_EULER \
+                and all(type(a) is np.ndarray and a.dtype is FLOAT64 and a.shape == first.shape and a.flags.carray
+                        for a in arguments):  # rows as the kernel wants them
+            compiled = self.kernel(name, frame)
+            result = self._result(name, out, (len(first), *compiled.shape))
+            if out is None or result.flags.carray and not any(np.may_share_memory(a, out) for a in arguments):
+                if len(first):
+                    live = () if self._parameters is None else (self._parameters,)
+                    compiled.rows([*arguments, *live], result.reshape(len(first), compiled.results), self.threads)
+                return result
         arrays = self._vectors(**dict(zip(spec.inputs, arguments)))
         batch = arrays[0].shape[:-1]
         alike = all(a.shape == arrays[0].shape for a in arrays)
@@ -221,14 +236,14 @@ class Dynamics:
         result = self._result(name, out, shape)
         live = [] if self._parameters is None else [self._parameters]
         if not batch:
-            target = result if result.flags.c_contiguous else np.empty(shape)
+            target = result if result.flags.carray else np.empty(shape)
             compiled.single([np.ascontiguousarray(a) for a in arrays] + live, target)
         else:
             count = math.prod(batch)
             if not alike:
                 arrays = [np.broadcast_to(a, (*batch, self.n)) for a in arrays]
             flat = [np.ascontiguousarray(a).reshape(count, self.n) for a in arrays]
-            apart = result.flags.c_contiguous and (out is None or not any(np.may_share_memory(a, out) for a in flat))
+            apart = result.flags.carray and (out is None or not any(np.may_share_memory(a, out) for a in flat))
             target = result if apart else np.empty(shape)
             if count:
                 compiled.rows(flat + live, target.reshape(count, compiled.results), self.threads)
