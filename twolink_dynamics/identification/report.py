@@ -17,7 +17,8 @@ from .urdf_out import identified_urdf
 
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2430}
 table{border-collapse:collapse;width:100%;margin:.6rem 0}td,th{border-bottom:1px solid #d5dae2;padding:.25rem
-.5rem;text-align:right} td:first-child,th:first-child,td.text{text-align:left}svg{width:100%;height:auto;margin:.4rem
+.5rem;text-align:right} td:first-child,th:first-child,td.text,th.text{text-align:left}
+td{white-space:nowrap}td.text{white-space:normal}svg{width:100%;height:auto;margin:.4rem
 0;font:11px system-ui,sans-serif} svg .frame{fill:#fbfcfe;stroke:#9aa4b2}svg
 .grid{stroke:#e4e8ee}.identified{color:#1f7a3d}.weak{color:#9a6a00}.not{color:#b3261e}
 h2{margin-top:2rem}.summary{background:#eef3fa;border-left:4px solid #1f5fa8;padding:.6rem .8rem}
@@ -209,7 +210,7 @@ def _table(result):
     return (
         "<h2>What is known</h2><table><tr><th>combination<th>least squares<th>std. error<th>95 % interval"
         "<th>physical arm"
-        f"<th>URDF given<th>unit<th>verdict</tr>{rows}</table>"
+        f"<th>URDF given<th>unit<th class=text>verdict</tr>{rows}</table>"
     )
 
 
