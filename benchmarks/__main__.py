@@ -1,4 +1,4 @@
-"""`python -m benchmarks [single] [batch] [start] [ros]`: prints tables, writes benchmarks/results/<time>.json."""
+"""`python -m benchmarks [single] [batch] [start] [ros] [viewer]`: tables, and benchmarks/results/<time>.json."""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 
 from .models import ROOT
 
-PARTS = ("single", "batch", "start", "ros")
+PARTS = ("single", "batch", "start", "ros", "viewer")
 
 
 def machine():

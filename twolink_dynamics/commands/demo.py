@@ -101,8 +101,9 @@ class Show:
         if importlib.util.find_spec("viser") is None:
             print("no viewer: pip install viser for a picture in the browser", file=sys.stderr)
             return ()
+        desktop = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
         return (("viewer_node", {"urdf": self.path, **({"tip": self.tip} if self.tip else {}), "port": args.port,
-                                 "open_browser": bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))}),)
+                                 "open_browser": desktop}),)
 
     def monitor(self):
         """The Monitor, once rclpy runs."""

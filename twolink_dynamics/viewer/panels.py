@@ -38,7 +38,8 @@ CONTROLS = (
             "a mass at the tip that the controller does not know of"),
     Control("The real arm", "gravity z [m/s²]", "simulator", "gravity", slice(2, 3), -20.0, 20.0, 0.01),
     Control("The real arm", "friction, viscous", "simulator", "friction.viscous", ALL, 0.0, 5.0, 0.05, "[N m s/rad]"),
-    Control("The real arm", "friction, dry", "simulator", "friction.coulomb", ALL, 0.0, 5.0, 0.05, "Coulomb friction [N m]"),
+    Control("The real arm", "friction, dry", "simulator", "friction.coulomb", ALL, 0.0, 5.0, 0.05,
+            "Coulomb friction [N m]"),
     Control("The real arm", "speed of time", "simulator", "real_time_factor", None, 0.1, 2.0, 0.05),
     Control("What the controller believes", "payload [kg]", "dynamics", "payload.mass", None, 0.0, 5.0, 0.05),
     Control("What the controller believes", "gravity z [m/s²]", "dynamics", "gravity", slice(2, 3), -20.0, 20.0, 0.01),
@@ -327,7 +328,7 @@ class Panels:
         if feed.q is None:
             text = f"<b style='color:#c0392b'>●</b> {WAITING}"
         elif "simulator" in feed.missing:
-            text = f"<b style='color:#c0392b'>●</b> <b>no more joint_states</b>: is the simulator running?"
+            text = "<b style='color:#c0392b'>●</b> <b>no more joint_states</b>: is the simulator running?"
         else:
             colour, word = ("#e67e22", "paused") if feed.paused else ("#27ae60", "live")
             text = f"<b style='color:{colour}'>●</b> <b>{word}</b> &nbsp; t = {feed.stamp - feed.origin:.1f} s"

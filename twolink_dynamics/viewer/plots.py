@@ -32,8 +32,8 @@ class Plots:
         with effort:
             self._stacks(server)
         with energy:
-            picked = [name for name in ENERGIES if name != "balance"]
-            self._plot(server, "energy [J], since the reset", [(f"energy/{name}", name, {}) for name in picked], 260, 0.01)
+            lines = [(f"energy/{name}", name, {}) for name in ENERGIES if name != "balance"]
+            self._plot(server, "energy [J], since the reset", lines, 260, 0.01)
             self._plot(server, "left over in the balance [J]", [("energy/balance", "balance", {})], 170, 1e-3)
         with loop:
             self._plot(server, "loop rate [Hz]", [("loop/rate", "rate", {})], 190, 1.0)
@@ -46,7 +46,7 @@ class Plots:
         return self.panel.add_tab(name)
 
     def _add(self, server, title, series, height, read, least=None, legend=True):
-        """`least`: a vertical axis that holds at least −least … least, so that rounding errors look like what they are."""
+        """The vertical axis holds at least −least … least, so that rounding errors look like what they are."""
         soft = {} if least is None else {"y": {"range": {end: {"soft": sign * least, "mode": 2, "pad": 0.1}
                                                           for end, sign in (("min", -1.0), ("max", 1.0))}}}
         empty = tuple(np.zeros(1) for _ in range(len(series) + 1))
