@@ -141,6 +141,22 @@ def test_closed_form_takes_exactly_the_planar_arms(arm):
     assert_contract(Module(planar, p), arm)
 
 
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("case", ["twolink", "awkward", "prismatic_second"])
+def test_kernels_against_the_lagrangian_itself(name, case):
+    """Energies to symbolic Euler–Lagrange on one side, recursive algorithms traced on the other: no code in common."""
+    pytest.importorskip("sympy")
+    from twolink_dynamics.lagrangian import SymbolicDynamics
+    arm = shipped(case) if case in SHIPPED_NAMES else mini(case)
+    symbolic, kernels = SymbolicDynamics(arm), Dynamics(arm, engine=name)
+    q, qd, qdd = random_state(arm, 9, (STATES,))
+    for what, arguments in (("inverse_dynamics", (q, qd, qdd)), ("mass_matrix", (q,)), ("coriolis_matrix", (q, qd)),
+                            ("gravity", (q,)), ("bias", (q, qd))):
+        assert difference(getattr(kernels, what)(*arguments), getattr(symbolic, what)(*arguments)) <= ROUNDING, what
+        assert difference(getattr(kernels, what)(*(x[0] for x in arguments)),
+                          getattr(symbolic, what)(*arguments)[0]) <= ROUNDING, what
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_big_trees_with_mimics_and_coupled_rotors(seed):
     arm = random_arm(seed, n=8)
