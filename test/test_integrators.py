@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from twolink_dynamics import InputError
+from twolink_dynamics.friction import Friction
 from twolink_dynamics.integrators import METHODS, scheme
+from twolink_dynamics.plant import Plant
+from twolink_dynamics.simulation import Simulation
 
 
 def damped(x, u):
@@ -50,3 +53,26 @@ def test_arguments_stay_and_no_forces_mean_no_work(method):
 def test_unknown_method_is_refused():
     with pytest.raises(InputError, match="the methods are rk4, semi_implicit, dop853"):
         scheme("heun")
+
+
+@pytest.mark.parametrize("substeps", [False, True])
+def test_compiled_step_is_the_general_one_with_friction_and_its_work(twolink, substeps):
+    """Sliding against Coulomb and viscous friction: states and ledger agree, through a reversal and a stop."""
+    viscous = [0.2, 60.0] if substeps else [0.2, 0.1]
+    plant = Plant(twolink, friction=Friction([0.6, 0.3], viscous, [0.9, 0.3]))
+    fast, general = (Simulation(plant, 1e-3, q=[0.3, 2.5], qd=[0.5, 2.0]) for _ in range(2))
+    general._compiled = False
+    assert fast.substeps == general.substeps and (fast.substeps > 1) == substeps
+    served = []
+    step = fast._compiled_step
+    fast._compiled_step = lambda *state: served.append(step(*state)) or served[-1]
+    for sim in (fast, general):
+        sim.run(0.4, [14.0, 9.0])
+        sim.run(0.2, [-8.0, -4.0])
+    if fast._kernel is None:
+        pytest.skip("no machine code here")
+    assert 0.2 < np.mean(served) < 1.0  # premise: both paths were taken
+    assert fast.q == pytest.approx(general.q, abs=1e-10) and fast.qd == pytest.approx(general.qd, abs=1e-9)
+    for name, value in general.ledger.items():
+        assert fast.ledger[name] == pytest.approx(value, abs=1e-8), name
+    assert general.ledger.dissipated > 1.0

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 from arms import random_arm, random_state
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from twolink_dynamics import Dynamics, ModelError, modes
@@ -119,6 +119,7 @@ def test_plant_options_switch_limits_off(twolink):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 100_000))
+@example(seed=1076)  # brought to rest by friction and two stops at once: the first pass leaves 1e-11 rad/s
 def test_impulses_never_add_energy_and_book_what_they_take(seed):
     """Random arm, stops, rough plane, brake or not: T⁺ ≤ T⁻, the difference is what `impact` says, nothing is
     passed."""

@@ -19,6 +19,8 @@ def solve_boxed(D, b, lower, upper, what="contact and friction"):
     Raises SimulationError if 50 + 10·2^min(k, 8) pivots do not end it.
     """
     k = len(b)
+    if k == 1 and D[0, 0] > 0.0:
+        return _one(float(D[0, 0]), float(b[0]), lower, upper)
     exact, D = D, D + 1e-12 * max(float(np.trace(D)) / k, 1e-300) * np.eye(k)
     scale = np.abs(b).max()
     w_tolerance = 1e-11 * scale
@@ -47,3 +49,13 @@ def solve_boxed(D, b, lower, upper, what="contact and friction"):
             wrong = np.arange(k) == np.flatnonzero(wrong)[-1]
         state = np.where(wrong & under, -1, np.where(wrong & over, 1, np.where(wrong & loose, 0, state)))
     raise SimulationError(f"{what}: no consistent set of sticking and sliding was found for {k} rows")
+
+
+def _one(d, b, lower, upper):
+    """`solve_boxed` of a single row with d > 0."""
+    p = -b / d
+    if p < lower[0]:
+        return np.array(lower, float), np.array([d * lower[0] + b]), np.array([-1])
+    if p > upper[0]:
+        return np.array(upper, float), np.array([d * upper[0] + b]), np.array([1])
+    return np.array([p]), np.zeros(1), np.zeros(1, int)

@@ -1,8 +1,8 @@
 """Equality constraints held by Lagrange multipliers: φ(q) = 0, so J_c q̈ + J̇_c q̇ = 0, with J_cᵀ λ acting on the arm.
 
 Every constraint has one interface: `name`, `bind(dynamics) -> Bound` with φ, J_c, J̇_c q̇ and the meaning of λ. A
-set of
-constraints keeps only the directions the arm can reach, so that a planar arm pinned in space gets two rows, not three.
+set of constraints keeps only the directions the arm can reach, so that a planar arm pinned in space gets two rows, not
+three.
 """
 from __future__ import annotations
 
@@ -275,8 +275,7 @@ class ConstraintSet:
 
     def assemble(self, q, mass_matrix, tolerance=CLOSED, tries=60):
         """The pose near q that meets every row, by damped Newton steps in the mass metric; raises SimulationError
-        naming
-        what cannot be met, ModelError naming rows that say the same."""
+        naming what cannot be met, ModelError naming rows that say the same."""
         phi = self.phi(q)
         for _ in range(tries):
             worst = np.abs(phi).max()

@@ -18,8 +18,8 @@ class Plane:
     """The tip stays on the side `normal` points to: gap = normal · (p_tip − point) ≥ 0, force N ≥ 0 along the normal.
 
     point (3,) [m] on the plane, normal (3,) out of the material (any length), root frame; friction μ ≥ 0: the
-    tangential
-    force obeys |T| ≤ μ N and opposes sliding. Impacts are plastic (no rebound), by impulses that obey the same law.
+    tangential force obeys |T| ≤ μ N and opposes sliding. Impacts are plastic (no rebound), by impulses that obey the
+    same law.
     frame: which link's origin touches (default: the tip). Raises InputError on a bad value."""
 
     point: np.ndarray

@@ -5,8 +5,7 @@ import numpy as np
 
 
 def locate(advance, watch, start, end, span):
-    """(time, end state, keys hit): the first instant in (0, span] at which a watched value is negative, from its
-    crossing
+    """(time, end state, keys hit): the first instant in (0, span] at which a watched value is negative, found
     by false position safeguarded with halving, to 1e-13 of the span or of the value; (span, end, ()) where none is."""
     keys, values = watch
     high, high_values = span, values(end[0], end[1])

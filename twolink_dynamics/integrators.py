@@ -62,26 +62,26 @@ def dop853(flow, x, u, h, rtol=1e-10, atol=1e-12):
 
 
 class RungeKuttaKernel:
-    """One RK4 step of q̈ = M⁻¹ (τ − h) in machine code, through buffers that stay where they are; raises InputError
-    where
-    the engine has none."""
+    """One RK4 step of q̈ = M⁻¹ (τ − h − b q̇) in machine code, through buffers that stay where they are.
+
+    Called as ``kernel(q, qd, tau, damping)``, each (n,); returns (q, qd, energy that b takes (n,) [J]) after dt.
+    Raises InputError where the engine has no machine code."""
 
     def __init__(self, dynamics, dt):
         self.dynamics = dynamics
         n = dynamics.n
-        _, self._step = dynamics.pointer("rk4_step")
-        self._input = np.empty((3, n))
-        self._dt, self._output = np.array([dt]), np.empty((2, n))
+        _, self._step = dynamics.pointer("damped_step")
+        self._input = np.empty((4, n))
+        self._dt, self._output = np.array([dt]), np.empty((3, n))
         live = [] if dynamics.parameters is None else [dynamics.parameters]
         buffers = [*self._input, self._dt, *live, self._output]
         self._addresses = [buffer.ctypes.data for buffer in buffers]
         self._keep = buffers
 
-    def __call__(self, q, qd, tau):
-        self._input[0], self._input[1], self._input[2] = q, qd, tau
+    def __call__(self, q, qd, tau, damping):
+        self._input[0], self._input[1], self._input[2], self._input[3] = q, qd, tau, damping
         self._step(*self._addresses)
-        q, qd = self._output.copy()
-        return q, qd
+        return self._output.copy()
 
 
 METHODS = {"rk4": rk4, "semi_implicit": semi_implicit, "dop853": dop853}

@@ -1,8 +1,7 @@
 """Which joints stick, which stops and contacts hold: the discrete state of a plant, and the impulses that change it.
 
 How stiction is exact. Between events every joint with dry friction either slides in a known direction (its friction
-is a
-smooth force) or is locked: its row leaves the equations, so its velocity is the number 0 and its position does not
+is a smooth force) or is locked: its row leaves the equations, so its velocity is the number 0 and its position does not
 change by one bit. `settle` decides at the start of every stretch, by one complementarity problem over all joints at
 rest, stops and the contact, at the level of accelerations: A a = f + Σ eᵢ pᵢ with pᵢ boxed by the breakaway friction
 (or one-sided at a stop) and aᵢ = 0 unless pᵢ is at its bound. A sliding joint whose velocity changes sign inside a step
@@ -11,8 +10,7 @@ chatters. Whatever takes velocity at once goes through `impact`: the same proble
 A Δu = Σ eᵢ pᵢ (Moreau's plastic impact law), which never adds energy: T⁺ − T⁻ = pᵀw⁺ − ½ pᵀD p with pᵀw⁺ ≤ 0.
 
 Forces that only let go (a stop that would pull, stiction that is exceeded) are noticed at the start of the next
-stretch,
-at most one step late; they do no work meanwhile, because what they hold does not move.
+stretch, at most one step late; they do no work meanwhile, because what they hold does not move.
 """
 from __future__ import annotations
 
@@ -28,8 +26,7 @@ CONTACT = -1  # stands for the contact among coordinates that are held for the r
 
 
 class Modes:
-    """sign (n,) ±1 where a joint slides against dry friction; locked (m,) bool or None; contact OPEN, STICK or SLIP
-    with
+    """sign (n,) ±1 where a joint slides against dry friction; locked (m,) bool or None; contact OPEN, STICK or SLIP,
     its sliding direction (t,), the anchor (3,) it sticks to, and the gap it is held at (0 unless it started inside)."""
 
     __slots__ = ("sign", "locked", "contact", "direction", "anchor", "depth", "smooth")
@@ -49,12 +46,24 @@ def compliance(A, locked, E):
     m = len(A)
     W = np.zeros((m, m))
     free = np.arange(m) if locked is None else np.flatnonzero(~locked)
-    W[free[:, None], free] = np.linalg.inv(A[free[:, None], free]) if free.size else 0.0
+    W[free[:, None], free] = solved(A[free[:, None], free], np.eye(free.size)) if free.size else 0.0
     if E is None or not len(E):
         return W, np.zeros((m, 0))
     WE = W @ E.T
     R = WE @ pseudo_inverse(E @ WE)
     return W - R @ WE.T, R
+
+
+def solved(A, B):
+    """A⁻¹ B of a mass matrix A (m, m) and B (m,) or (m, k); small ones by hand, as NumPy's solver costs 10 µs."""
+    if len(A) == 1:
+        return B / A[0, 0]
+    if len(A) == 2:
+        (a, b), (c, d) = A.tolist()
+        determinant = a * d - b * c
+        if determinant > 0.0:
+            return np.array(((d / determinant, -b / determinant), (-c / determinant, a / determinant))).dot(B)
+    return np.linalg.solve(A, B)
 
 
 def pseudo_inverse(S):
@@ -69,8 +78,7 @@ def pseudo_inverse(S):
 
 def _hold(W, start, boxes, contact):
     """Efforts (or impulses) on joint rows `boxes` {coordinate: (lower, upper)} and on a contact, that turn `start`
-    (m,),
-    the acceleration (or velocity) without them, into start + W g.
+    (m,), the acceleration (or velocity) without them, into start + W g.
 
     contact     None, or (rows (1 + t, m), offsets (1 + t,), friction, slip direction (t,) or None to find it)
     Returns (g (m,), {coordinate: state}, contact mode, direction)."""
@@ -85,14 +93,15 @@ def _hold(W, start, boxes, contact):
         G, C = np.zeros((count + len(rows), len(W))), np.zeros((count + len(rows), len(W)))
         G[np.arange(count), coordinates] = C[np.arange(count), coordinates] = 1.0
         G[count:], C[count:] = rows, columns
-        if not len(G):
-            return np.zeros(0), np.zeros(0), np.zeros(0, int), np.zeros(len(W))
         b = G @ start
         b[count:] += offsets
         p, w, state = solve_boxed(G @ W @ C.T, b, np.append(lower, low), np.append(upper, high))
         return p, w, state, C.T @ p
 
-    p, w, state, g = solve(np.zeros((0, len(W))), np.zeros((0, len(W))), np.zeros(0), [], [])
+    g, state = np.zeros(len(W)), np.zeros(0, int)
+    if count:
+        p, _, state = solve_boxed(W[coordinates[:, None], coordinates], start[coordinates], lower, upper)
+        g[coordinates] = p
     mode, direction = OPEN, None
     if contact is not None:
         rows, offsets, friction, direction = contact
@@ -140,10 +149,8 @@ def _hold(W, start, boxes, contact):
 
 def _bounded(solve, rows, offsets, friction, direction, count):
     """Coulomb's law by iterating on the bound, |T| ≤ μ N of the round before, along one tangent: for poses where
-    sliding with
-    N ≥ 0 has no solution (Painlevé's) or the direction found does not hold. Every round dissipates, so the last one
-    may be
-    taken."""
+    sliding with N ≥ 0 has no solution (Painlevé's) or the direction found does not hold. Every round dissipates, so the
+    last one may be taken."""
     tangent = direction @ rows[1:]
     both, shift, bound, result = np.stack([rows[0], tangent]), np.append(offsets[0], direction @ offsets[1:]), 0.0, None
     for _ in range(60):
@@ -184,6 +191,11 @@ def settle(mech, x, u, effort, braked, before, forced=()):
     if not (boxes or touching or braked or forced):
         return Modes(sign, rows=rows_held)
 
+    if len(boxes) == mech.m and not (touching or braked or forced or rows_held):
+        f, _, _ = mech.force(x, u, effort, sign)
+        load = (mech.bias(x, u) - f).tolist()  # what holds everything at rest
+        if all(boxes[i][0] <= load[i] <= boxes[i][1] for i in boxes):
+            return Modes(sign, np.ones(mech.m, bool))
     locked = np.zeros(mech.m, bool)
     if braked:
         locked[mech.drive] = True
@@ -250,14 +262,20 @@ def impact(mech, x, u, braked=False, rest=(), locked=None):
     if mech.contact is not None and mech.contact.gap(q) <= TOUCHING:
         rows = mech.wide(mech.contact.rows(q))
         contact = (rows, np.zeros(len(rows)), mech.contact.plane.friction, None)
-    g, states, _, _ = _hold(W, u, boxes, contact)
-    after = u + W @ g
-    for i in boxes:
-        if states.get(i, 0) == 0:
-            after[i] = 0.0
-    if held is not None:
-        after[held] = 0.0
-    return after, -0.5 * float(g @ (after + u))
+    taken = 0.0
+    for _ in range(3):  # once, but for a rounding error that would still pass a stop
+        g, states, _, _ = _hold(W, u, boxes, contact)
+        after = u + W @ g
+        for i in boxes:
+            if states.get(i, 0) == 0:
+                after[i] = 0.0
+        if held is not None:
+            after[held] = 0.0
+        taken -= 0.5 * float(g @ (after + u))
+        u, qd = after, after[:mech.n]
+        if not (((q >= mech.upper) & (qd > 0.0)) | ((q <= mech.lower) & (qd < 0.0))).any():
+            break
+    return u, taken
 
 
 def held_acceleration(mech, x, u, effort, modes):
@@ -301,7 +319,7 @@ def held_acceleration(mech, x, u, effort, modes):
         G, C, gamma = (stack[0] if len(stack) == 1 else np.concatenate(stack) for stack in (rows, columns, gamma))
         if locked is not None:
             G, C = G[:, free], C[:, free]
-        both = np.linalg.solve(A, np.vstack([right, C]).T) if len(A) else np.zeros((0, 1 + len(C)))
+        both = solved(A, np.vstack([right, C]).T) if len(A) else np.zeros((0, 1 + len(C)))
         load = reactions(G @ both[:, 1:], -(gamma + G @ both[:, 0]))
         a[free] = both[:, 0] + both[:, 1:] @ load
         lam = load[:k]
@@ -314,7 +332,7 @@ def held_acceleration(mech, x, u, effort, modes):
                 drag[free] = (C[k] - G[k]) * load[k]
                 lost = drag if lost is None else lost + drag
     else:
-        a[free] = np.linalg.solve(A, right)
+        a[free] = solved(A, right)
     return a, lost, pushed, lam, normal
 
 
@@ -333,8 +351,7 @@ def reactions(S, b):
 
 def slip_direction(mech, rows, u, modes):
     """(t,) unit direction the tip slides in; the stored one where there is only one way, or where the velocity has
-    no part
-    along it (at a start, and past a stop, so that the end of sliding is a crossing that can be located)."""
+    no part along it (at a start, and past a stop, so that the end of sliding is a crossing that can be located)."""
     if len(rows) == 3 and modes.direction.any():
         sliding = rows[1:] @ u
         speed = np.linalg.norm(sliding)
@@ -384,9 +401,9 @@ def _towards(mech, x, G, locked):
     """(G, X = A⁻¹ Gᵀ, S = G X) over the coordinates that are not locked: X S⁻¹ r is the smallest step with G step =
     r."""
     if locked is None:
-        X = np.linalg.solve(mech.mass(x), G.T)
+        X = solved(mech.mass(x), G.T)
         return G, X, G @ X
     free = np.flatnonzero(~locked)
     X = np.zeros((mech.m, len(G)))
-    X[free] = np.linalg.solve(mech.mass(x)[free[:, None], free], G[:, free].T) if free.size else 0.0
+    X[free] = solved(mech.mass(x)[free[:, None], free], G[:, free].T) if free.size else 0.0
     return G, X, G @ X

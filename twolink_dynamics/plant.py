@@ -87,7 +87,9 @@ class Mechanism:
         self.friction = friction
         self.damped = bool(friction.viscous.any())
         self.dry = friction.static > 0.0  # joints that can stick
-        self.has_dry = bool(self.dry.any())
+        self.dry_count = int(np.count_nonzero(self.dry))
+        self.has_dry = self.dry_count > 0
+        self.stribeck = friction.stribeck_velocity is not None and bool((friction.static > friction.coulomb).any())
         self.no_sign = np.zeros(self.n)
         self.lower = self.arm.lower if plant.stops else np.full(self.n, -np.inf)
         self.upper = self.arm.upper if plant.stops else np.full(self.n, np.inf)
@@ -149,7 +151,7 @@ class Mechanism:
         if axes is not None:
             rotation = self.dynamics.tip_pose(q, axes)[0]
             force, torque = rotation @ force, rotation @ torque
-        J = self.dynamics.jacobian(q, frame)
+        J = self.dynamics.jacobian(q) if frame == self.arm.tip else self.dynamics.jacobian(q, frame)
         if point.any():
             torque = torque + np.cross(self.dynamics.tip_pose(q, frame)[0] @ point, force)
         return force @ J[:3] + torque @ J[3:]
@@ -244,8 +246,7 @@ class Mechanism:
     # -- how fast is it ----------------------------------------------------------------------------------------------
     def fastest_mode(self):
         """(|λ| [1/s], joint name): the largest eigenvalue of the springs', dampers' and viscous friction's linear
-        motion,
-        u̇ = A⁻¹(−K x − D u), over 24 fixed pseudo-random poses, and the joint that moves most in it."""
+        motion, u̇ = A⁻¹(−K x − D u), over 24 fixed pseudo-random poses, and the joint that moves most in it."""
         n, m = self.n, self.m
         if self.rigid and not self.damped:
             return 0.0, ""

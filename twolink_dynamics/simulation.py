@@ -32,9 +32,8 @@ class Simulation:
     q, qd    initial state (n,), zeros when not given; flexible joints start with the springs carrying gravity
 
     Fixed steps are divided so that the fastest mode of springs and dampers is resolved (|λ| h ≤ 0.4); a plant that
-    would
-    need more than 100 sub-steps is refused. Sliding that ends, stops and contacts are located inside the step, and all
-    that changes a velocity at once does so by an impulse (modes.py says how).
+    would need more than 100 sub-steps is refused. Sliding that ends, stops and contacts are located inside the step,
+    and all that changes a velocity at once does so by an impulse (modes.py says how).
 
     Read: t [s], q, qd, theta, thetad ((n,), None when rigid), effort (n,) applied after limits, ledger (Ledger),
     external_wrench, constraint_force (3,), constraint_forces, constraint_effort (n,), contact_force (3,), substeps.
@@ -57,8 +56,7 @@ class Simulation:
         self._choose_substeps()
         mech = self._mech
         self._kernel = None
-        self._plain = (method == "rk4" and mech.rigid and not (mech.damped or mech.has_dry or self.arm.damping.any())
-                       and mech.constraints is None and mech.contact is None)
+        self._compiled = method == "rk4" and mech.rigid and mech.constraints is None and not mech.stribeck
         self._initial = (frozen(np.zeros(self.n) if q is None else q, (self.n,), "q"),
                          frozen(np.zeros(self.n) if qd is None else qd, (self.n,), "qd"))
         self.reset()
@@ -283,8 +281,7 @@ class Simulation:
     # -- stepping --------------------------------------------------------------------------------------------------
     def limited(self, tau):
         """τ (n,) after the effort limits, each joint on its own; raises SimulationError naming a joint that is not
-        finite,
-        InputError on a wrong shape."""
+        finite, InputError on a wrong shape."""
         try:
             tau = np.asarray(tau, float)
         except (TypeError, ValueError):
@@ -319,7 +316,7 @@ class Simulation:
     def _advance(self, effort):
         x, u = self._x, self._u
         self._resting = None
-        if self._plain and self._mech.wrench is None and not self._braked and self._plain_step(x, u, effort):
+        if self._compiled and self._mech.wrench is None and not self._braked and self._compiled_step(x, u, effort):
             return
         for _ in range(self.substeps):
             x, u = self._substep(x, u, effort, self._h)
@@ -332,24 +329,40 @@ class Simulation:
         x.flags.writeable = u.flags.writeable = False
         self._x, self._u = x, u
 
-    def _plain_step(self, x, u, effort):
-        """One RK4 step of a plant with nothing but efforts acting, by the compiled kernel; False where a stop comes
-        into
-        it (or no kernel can be had), and nothing is done."""
-        if self._kernel is None or self._kernel.dynamics is not self._mech.dynamics:
+    def _compiled_step(self, x, u, effort):
+        """One RK4 step by the compiled kernel, where all dry friction keeps sliding (a constant effort then) and
+        neither stop nor contact comes into it; else (or where no kernel can be had) False, and nothing is done."""
+        mech = self._mech
+        if self._kernel is None or self._kernel.dynamics is not mech.dynamics:
             try:
-                self._kernel = integrators.RungeKuttaKernel(self._mech.dynamics, self.dt)
+                self._kernel = integrators.RungeKuttaKernel(mech.dynamics, self._h)
             except InputError:
-                self._plain = False
+                self._compiled = False
                 return False
-        if not self._mech.inside(x):
+        tau, sign = effort, None
+        if mech.has_dry:
+            sign = np.sign(u) * mech.dry
+            if np.count_nonzero(sign) < mech.dry_count:
+                return False  # a joint at rest: does it stick?
+            tau = effort - sign * mech.friction.coulomb
+        x1, u1, taken = x, u, 0.0
+        for _ in range(self.substeps):
+            if not mech.inside(x1) or (mech.contact is not None and mech.contact.gap(x1) <= modes.TOUCHING):
+                return False
+            x1, u1, lost = self._kernel(x1, u1, tau, mech.friction.viscous)
+            if mech.damped:
+                taken += lost.sum()
+            if sign is not None and (sign * u1 < 0.0).any():
+                return False
+        if not mech.inside(x1) or not math.isfinite(u1 @ u1):  # not inside either where it is not a number
             return False
-        x1, u1 = self._kernel(x, u, effort)
-        if not self._mech.inside(x1):  # nor where it is not a number
+        if mech.contact is not None and mech.contact.gap(x1) < 0.0:
             return False
-        if not math.isfinite(u1 @ u1):
-            return False
-        self._sums[0] += effort @ (x1 - x)
+        moved = x1 - x
+        self._sums[0] += effort @ moved
+        if sign is not None:
+            taken += (effort - tau) @ moved
+        self._sums[2] += taken
         x1.flags.writeable = u1.flags.writeable = False
         self._x, self._u, self._modes = x1, u1, None
         return True
@@ -414,8 +427,7 @@ class Simulation:
 
     def _watch(self, x0, now, x1):
         """(names, function (x, u) -> values that turn negative at an event) for a stretch that would lead from x0 to
-        x1, or
-        None when nothing can happen."""
+        x1, or None when nothing can happen."""
         mech = self._mech
         n, drive = self.n, mech.drive
         sliding = np.flatnonzero(now.sign) if mech.has_dry else ()
@@ -445,9 +457,8 @@ class Simulation:
 
     def _arrive(self, x, u, now, hit, forced, stuck):
         """What an event does: the coordinate is put exactly on its stop or at rest, by an impulse that leaves what
-        sticks
-        in place. With `stuck`, nothing moves between events: what was hit is held for the rest of the step, which
-        does no work."""
+        sticks in place. With `stuck`, nothing moves between events: what was hit is held for the rest of the step,
+        which does no work."""
         mech = self._mech
         offset = mech.m - self.n
         rest = [i + offset for kind, i in hit if kind == "rest"]

@@ -29,7 +29,7 @@ def flat(matrix):
 
 
 def rk4(tracer_at, damping, q, qd, tau, dt):
-    """One classical Runge–Kutta step of q̈ = M⁻¹ (τ − h − b q̇) with τ held."""
+    """One classical Runge–Kutta step of q̈ = M⁻¹ (τ − h − b q̇) with τ held: q, q̇, and (n,) ∫ b q̇² by its quadrature."""
     def rate(q, qd):
         return tracer_at(q).forward_dynamics(qd, [t - b * v for t, b, v in zip(tau, damping, qd)])
 
@@ -49,7 +49,9 @@ def rk4(tracer_at, damping, q, qd, tau, dt):
     def combined(x, k1, k2, k3, k4):
         return [value + sixth * ((a + d) + 2.0 * (b + c)) for value, a, b, c, d in zip(x, k1, k2, k3, k4)]
 
-    return combined(q, qd, v2, v3, v4) + combined(qd, a1, a2, a3, a4)
+    squares = [[v * v for v in stage] for stage in (qd, v2, v3, v4)]
+    lost = [b * work for b, work in zip(damping, combined([0.0] * len(q), *squares))]
+    return combined(q, qd, v2, v3, v4), combined(qd, a1, a2, a3, a4), lost
 
 
 KERNELS = {
@@ -74,9 +76,14 @@ KERNELS = {
     "rk4_step": Kernel(("q", "qd", "tau", "dt"), lambda n, links: (2, n), None, damping=True),
 }
 
+# For the simulation alone: viscous friction (n,) is an input, the energy it takes (n,) [J] a third row of the result.
+DAMPED_STEP = Kernel(("q", "qd", "tau", "damping", "dt"), lambda n, links: (3, n), None)
+
 
 def kernel(name):
     """The Kernel of that name; raises InputError listing what there is."""
+    if name == "damped_step":
+        return DAMPED_STEP
     try:
         return KERNELS[name]
     except KeyError:
@@ -116,9 +123,11 @@ def trace(arm: Arm, name, live=False, frame=None, damping=None):
 
     sizes = [(argument, 1 if argument == "dt" else arm.n) for argument in spec.inputs]
     arguments = [[graph.input(argument, k) for k in range(size)] for argument, size in sizes]
-    if spec.outputs is None:
+    if spec is DAMPED_STEP:
+        outputs = flat(rk4(tracer_at, arguments[3], *arguments[:3], arguments[4][0]))
+    elif spec.outputs is None:
         friction = [0.0] * arm.n if damping is None else np.asarray(damping, float).tolist()
-        outputs = rk4(tracer_at, friction, *arguments[:3], arguments[3][0])
+        outputs = flat(rk4(tracer_at, friction, *arguments[:3], arguments[3][0])[:2])
     else:
         at = arm.frame(frame) if spec.frame else None
         if at is not None:  # the frame in the kernel's own link axes
