@@ -206,3 +206,18 @@ def test_against_mujoco_with_motor_and_link_joints_and_a_spring(wheel):
 def test_bad_flexible_joints_are_refused(twolink, make, error, message):
     with pytest.raises(error, match=message):
         make(twolink)
+
+
+def test_stribeck_friction_looks_at_the_motors_velocity(geared):
+    """One acceleration with the motors slow and the links fast: B θ̈ + K(θ − q) + τ_f(θ̇) = τ, Stribeck part and all."""
+    friction = Friction([0.2, 0.1], [0.05, 0.02], [0.9, 0.6], [0.1, 0.1])
+    sim = Simulation(Plant(geared, friction=friction, flexible=FlexibleJoints([900.0, 900.0])), q=[0.3, 0.5])
+    B = geared.gear_ratio**2 * geared.rotor_inertia
+    thetad = np.array([0.04, -0.05])
+    mech = sim._mech
+    x, u = np.concatenate([sim.q, sim.theta]), np.concatenate([[2.0, -3.0], thetad])
+    tau = np.array([3.0, 1.0])
+    f, _, _ = mech.force(x, u, tau, np.sign(thetad))
+    expected = (tau - friction.torque(thetad) - 900.0 * (sim.theta - sim.q)) / B
+    assert mech.free_acceleration(x, u, f)[2:] == pytest.approx(expected, rel=1e-12)
+    assert np.abs(friction.torque(thetad) - friction.torque(u[:2])).min() > 0.1  # premise: the links' would be another

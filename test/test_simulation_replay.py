@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -168,6 +169,27 @@ def test_simulate_command_replays_a_log(field_cases, capsys):
     assert "replayed with rk4" in said and "restarted 29 times" in said
     rows = re.findall(r"^ +\w+ +([\d.]+) +([\d.]+)% +([\d.]+) +([\d.]+)%$", said, re.MULTILINE)
     assert len(rows) == 2 and all(0.0 < float(row[0]) < 3.0 for row in rows)
+
+
+def test_replay_says_what_the_arm_cannot_do_and_when_to_restart(tmp_path, capsys):
+    """A recording beyond the shipped arm's limits (60 N m, 2.9 rad), and of a motion that is not this arm's."""
+    t = np.arange(200) * 5e-3
+    swing = np.stack([np.sin(3 * t), 3.0 * np.sin(2 * t)], axis=1)
+    rate = np.stack([3 * np.cos(3 * t), 6.0 * np.cos(2 * t)], axis=1)
+    Trajectory(t, swing, rate, np.full((200, 2), [70.0, 1.0])).to_csv(tmp_path / "log.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")  # the suite hides them
+        assert main(["simulate", "twolink", "--effort", str(tmp_path / "log.csv")]) == 0
+    said = capsys.readouterr()
+    assert "joint 'joint1': recorded efforts reach 70, above the arm's limit 60" in said.err
+    assert re.search("joint 'joint2': recorded from .* to 3, beyond the arm's stops -2.9 to 2.9; --no-stops", said.err)
+    assert "hint: the simulated arm left the recorded path" in said.out
+    options = ["--no-stops", "--no-effort-limits", "--restart", "0.1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["simulate", "twolink", "--effort", str(tmp_path / "log.csv"), *options]) == 0
+    said = capsys.readouterr()
+    assert "limit" not in said.err and "stops" not in said.err and "hint" not in said.out
 
 
 @pytest.mark.parametrize(

@@ -182,23 +182,50 @@ def _replay(plant, args):
     qd = np.gradient(q, t, axis=0) if log.qd is None else log.qd[first:last]
     if log.qd is None:
         warnings.warn(f"{log.name}: no velocities recorded, differentiated the positions", TwolinkWarning, stacklevel=2)
+    _warn_of_limits(plant, q, tau)
     result = replay(plant, Trajectory(t, q, qd, tau), args.dt, args.method, args.restart, _progress)
     _progress(None)
     print(
         f"{arm.name}: {result.simulated.duration:.3f} s of '{log.name}' ({len(t)} samples) replayed with "
         f"{args.method}, dt = {args.dt:g} s" + (f", restarted {result.restarts} times" if args.restart else "")
     )
-    print(
-        f"{'joint':>16} {'RMS q':>12} {'of spread':>10} {'RMS qd':>12} {'of spread':>10}   [rad or m, and per second]"
-    )
+    print("simulated - recorded, RMS [rad or m, and per second], and as a share of the recording's standard deviation")
+    print(f"{'joint':>16} {'RMS q':>12} {'of spread':>10} {'RMS qd':>12} {'of spread':>10}")
     for k, name in enumerate(arm.joint_names):
         print(
             f"{name:>16} {result.rms_q[k]:12.6f} {_share(result.rms_q[k], result.spread_q[k]):>10} "
             f"{result.rms_qd[k]:12.6f} {_share(result.rms_qd[k], result.spread_qd[k]):>10}"
         )
     print(_energies(result.ledger))
+    if args.restart is None and (result.rms_q > 0.5 * result.spread_q).any():
+        print(
+            "hint: the simulated arm left the recorded path. Small errors grow where an arm swings freely: "
+            "--restart 0.1 judges each 0.1 s on its own"
+        )
     _write(args, result.simulated, arm.joint_names, result.recorded)
     return 0
+
+
+def _warn_of_limits(plant, q, tau):
+    """What of the recording this plant cannot do: it would look like a bad model."""
+    arm = plant.arm
+    for k, name in enumerate(arm.joint_names):
+        most, limit = np.abs(tau[:, k]).max(), arm.effort_limit[k]
+        if plant.effort_limits and most > limit:
+            warnings.warn(
+                f"joint '{name}': recorded efforts reach {most:.3g}, above the arm's limit {limit:.3g}, and are "
+                "clamped; --no-effort-limits takes them as they are",
+                TwolinkWarning,
+                stacklevel=3,
+            )
+        low, high = q[:, k].min(), q[:, k].max()
+        if plant.stops and (low < arm.lower[k] or high > arm.upper[k]):
+            warnings.warn(
+                f"joint '{name}': recorded from {low:.3g} to {high:.3g}, beyond the arm's stops {arm.lower[k]:.3g} to "
+                f"{arm.upper[k]:.3g}; --no-stops ignores them",
+                TwolinkWarning,
+                stacklevel=3,
+            )
 
 
 def _share(error, spread):
