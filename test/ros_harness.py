@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 import rclpy  # noqa: E402
 from diagnostic_msgs.msg import DiagnosticArray  # noqa: E402
-from rcl_interfaces.srv import GetParameters, SetParameters  # noqa: E402
+from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy  # noqa: E402
 
@@ -107,6 +107,13 @@ class Probe:
         parameters = [Parameter(name.replace("__", "."), value=value).to_parameter_msg()
                       for name, value in values.items()]
         return self.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=parameters)).results
+
+    def set_together(self, node, **values):
+        """Set parameters all or none; the result."""
+        parameters = [Parameter(name.replace("__", "."), value=value).to_parameter_msg()
+                      for name, value in values.items()]
+        return self.call(SetParametersAtomically, f"{node}/set_parameters_atomically",
+                         SetParametersAtomically.Request(parameters=parameters)).result
 
     def get(self, node, name):
         """The value of a parameter, as its message."""

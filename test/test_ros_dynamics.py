@@ -198,6 +198,44 @@ def test_parameters_live_and_refused(hand, probe, model):  # noqa: F811
     hand.settled(model.gravity(q), q)  # and nothing of it stuck
 
 
+def test_parameters_set_together_are_taken_or_refused_together(hand, probe, model):  # noqa: F811
+    q = np.array([0.3, -0.2])
+    refused = probe.set_together(NODE, controller="impedance", kp=[7.0], payload__mass=1.0,
+                                 payload__inertia=[-1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
+    assert not refused.successful and "not positive definite" in refused.reason and "\n" not in refused.reason
+    assert probe.get(NODE, "controller").string_value == "gravity_compensation"
+    assert probe.get(NODE, "payload.mass").double_value == 0.0
+    hand.settled(model.gravity(q), q)
+    assert probe.set_together(NODE, controller="gravity_compensation", payload__mass=1.0).successful
+    hand.settled(Dynamics(model.arm.with_payload(1.0)).gravity(q), q)
+    assert probe.set_together(NODE, payload__mass=0.0).successful
+
+
+def test_rotors_change_the_model_while_it_runs(hand, probe, model):  # noqa: F811
+    q = np.array([0.3, -0.2])
+    masses = probe.listen(Float64MultiArray, f"{NODE}/mass_matrix")
+    expected = model.mass_matrix(q)
+    for inertia, extra in (([0.02, 0.05], np.diag([0.02, 0.05])), ([], 0.0)):
+        assert probe.set_together(NODE, rotor__inertia=inertia).successful
+
+        def there(extra=extra):
+            hand.send(q)
+            return masses and np.allclose(np.reshape(masses[-1].data, (2, 2)), expected + extra, atol=EXACT)
+        probe.until(there, f"M with rotors {inertia}")
+    hand.settled(model.gravity(q), q)
+
+
+def test_a_second_source_of_states_is_named(hand, probe, node):  # noqa: F811
+    second = probe.node.create_publisher(JointState, "/alone/joint_states", RELIABLE)
+
+    def warned():
+        hand.send([0.1, 0.2])
+        return NODE[1:] in probe.diagnostics and "2 publishers" in probe.diagnostics[NODE[1:]][0].message
+    probe.until(warned, "the warning")
+    assert "joint_states has 2 publishers" in node.output()
+    probe.node.destroy_publisher(second)
+
+
 def test_effort_to_command_scales_what_is_sent(hand, probe, model):  # noqa: F811
     q = np.array([0.3, -0.2])
     assert probe.set(NODE, effort_to_command=[0.5, -2.0])[0].successful
@@ -252,7 +290,10 @@ def test_wrong_goals_are_refused_and_counted(hand, probe, node):  # noqa: F811
             (goals, trajectory((1.0, [0.1, np.nan])), "trajectory"),
             (goals, trajectory((1.0, [0.1, 0.2]), (0.5, [0.1, 0.2])), "trajectory"),
             (goals, trajectory((1.0, [0.1, 0.2]), names=("joint1", "nose")), "trajectory"),
+            (goals, trajectory((1.0, [1e300, 0.2])), "trajectory"),
+            (goals, trajectory(*((float(k + 1), [0.1, 0.2]) for k in range(3000))), "trajectory"),
             (targets, JointState(name=["joint1"], position=[np.inf]), "target_joint"),
+            (targets, JointState(name=["joint1"], position=[1e300]), "target_joint"),
             (targets, JointState(name=["nose"], position=[0.0]), "target_joint"),
             (poses, bent, "target_pose"), (poses, nowhere, "target_pose"), (wrenches, lost, "target_wrench")):
         before = probe.rejected(NODE[1:], what)
@@ -307,6 +348,21 @@ def test_safe_mode_when_states_stop(hand, probe, model, node):  # noqa: F811
     probe.until(lambda: probe.diagnostics.get(NODE[1:], (None, {}))[1].get("mode") == "safe", "diagnostics of it")
     assert probe.set(NODE, state_timeout=60.0, safe_mode="gravity_compensation")[0].successful
     hand.settled(model.gravity(q), q)
+
+
+def test_states_slower_than_the_timeout_get_one_clear_line(hand, probe, node):  # noqa: F811
+    assert probe.set(NODE, state_timeout=0.001)[0].successful
+
+    def said():
+        hand.send([0.1, 0.2])
+        return "set state_timeout to" in node.output()
+    probe.until(said, "the advice")
+    for _ in range(20):
+        hand.send([0.1, 0.2])
+        probe.executor.spin_once(timeout_sec=0.02)
+    assert node.output().count("set state_timeout to") == 1
+    assert node.output().count("joint states are good again") < 20  # though the safe mode came and went each time
+    assert probe.set(NODE, state_timeout=60.0)[0].successful
 
 
 def test_sigterm_ends_it_quietly(hand, node):

@@ -8,6 +8,7 @@ import pytest
 from ros_harness import LATCHED, PATIENCE, RELIABLE, Started, probe, start  # noqa: F401
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64, String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
 from twolink_dynamics import Dynamics
@@ -72,6 +73,17 @@ def test_a_quintic_is_tracked(states, probe, goals):  # noqa: F811
     assert max(moving) > 0.3  # it moved, at the pace of two seconds
     assert errors and np.abs(errors[-1].position).max() < STEADY
     assert balance and abs(balance[-1].data) < 1e-6
+
+
+def test_a_reset_on_the_way_is_taken_as_new_time_and_not_as_old_states(states, probe, goals, nodes):  # noqa: F811
+    go(goals, [0.5, 0.5], 3)
+    probe.until(lambda: max(map(abs, states[-1].velocity)) > 0.05, "motion")
+    assert probe.call(Trigger, "/left/simulator/reset").success
+    probe.until(lambda: "time went back" in nodes["dynamics"].output(), "the remark")
+    began = stamp(states[-1])
+    probe.until(lambda: stamp(states[-1]) > began + 0.5, "half a second")
+    assert np.abs(np.array(states[-1].position) - [0.2, 0.3]).max() < STEADY
+    assert " s old" not in nodes["dynamics"].output()
 
 
 def test_every_topic_and_service_of_the_tables_is_there(states, probe):  # noqa: F811

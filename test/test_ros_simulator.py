@@ -214,6 +214,58 @@ def test_a_wrench_in_an_unknown_frame_is_refused_by_name(states, probe, node):  
     assert "'moon' is no link" in node.output() and "left_tool0" in node.output()
 
 
+def test_springs_and_friction_come_while_it_runs_or_not_at_all(states, probe):  # noqa: F811
+    motors = probe.listen(JointState, f"{NODE}/motor_states")
+    refused = probe.set_together(NODE, contact__enabled=True, flexible__stiffness=[2000.0], gravity=[0.0, 0.0, -1.0])
+    assert not refused.successful and "rotor inertia" in refused.reason
+    assert probe.get(NODE, "contact.enabled").bool_value is False
+    assert list(probe.get(NODE, "gravity").double_array_value) == [0.0, 0.0, -9.81]
+    assert not motors
+    result = probe.set_together(NODE, rotor__inertia=[0.02], flexible__stiffness=[2000.0], flexible__damping=[4.0],
+                                friction__viscous=[0.5, 0.5])
+    assert result.successful, result.reason
+    probe.until(lambda: motors, "motor states")
+    assert probe.set_together(NODE, rotor__inertia=[], flexible__stiffness=[], friction__viscous=[]).successful
+    assert probe.call(Trigger, f"{NODE}/reset").success
+    del motors[:]
+    seen = len(states)
+    probe.until(lambda: len(states) > seen + 100, "more states")
+    assert len(motors) <= 1 and np.allclose(states[-1].position, START)
+
+
+def test_a_floor_put_under_the_tip_carries_it(states, probe):  # noqa: F811
+    force = probe.listen(WrenchStamped, f"{NODE}/contact_wrench")
+    result = probe.set_together(NODE, contact__enabled=True, contact__point=[0.0, 0.0, 0.0], on_timeout="zero")
+    assert result.successful, result.reason
+    probe.until(lambda: force and force[-1].wrench.force.z > 1.0, "a contact force")
+    assert probe.set_together(NODE, contact__enabled=False, on_timeout="brake").successful
+    assert probe.call(Trigger, f"{NODE}/reset").success
+
+
+@pytest.mark.parametrize("what, position, velocity", [
+    ("beyond", [1e300, 0.0], []), ("beyond", [0.0, 0.0], [1e200, 0.0])])
+def test_absurd_states_are_refused_without_noise(states, probe, node, what, position, velocity):  # noqa: F811
+    publisher = probe.publisher(JointState, f"{NODE}/set_state")
+    before = probe.rejected(NODE[1:], "set_state")
+
+    def counted():
+        publisher.publish(JointState(name=["joint1", "joint2"], position=position, velocity=velocity))
+        return probe.rejected(NODE[1:], "set_state") > before
+    probe.until(counted, "the rejection")
+    assert what in node.output() and "RuntimeWarning" not in node.output()
+
+
+def test_a_state_outside_the_stops_is_taken_with_a_log_line(states, probe, node):  # noqa: F811
+    publisher = probe.publisher(JointState, f"{NODE}/set_state")
+
+    def said():
+        publisher.publish(JointState(name=["joint1"], position=[5.0]))
+        return "outside its stops" in node.output()
+    probe.until(said, "the log line")
+    assert "TwolinkWarning" not in node.output()
+    assert probe.call(Trigger, f"{NODE}/reset").success
+
+
 def test_sigint_ends_it_quietly(states, node):
     assert node.end(signal.SIGINT) == 0
     assert "Traceback" not in node.output()

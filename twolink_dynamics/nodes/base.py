@@ -14,6 +14,7 @@ import numpy as np
 import rclpy
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
@@ -30,6 +31,7 @@ RELIABLE = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+HEARING = 1e-3  # [s]
 IDLE = 0.02  # longest wait of the loop [s]: how soon a signal is answered
 
 
@@ -62,6 +64,7 @@ class ArmNode(Node):
         self.views = []
         self.due = time.perf_counter()
         self.listening = False  # True: a deadline is kept waiting for a message
+        self.by_topic = True  # False: what drives the arm does not come by topic
         self.parameters = ParameterSet(TABLES[name])
         self._declare(overrides or {})
         self.add_on_set_parameters_callback(self._on_set)
@@ -169,8 +172,8 @@ class ArmNode(Node):
         """'' when this topic has at most one publisher, else a problem, which is also said."""
         if count <= 1:
             return ""
-        problem = f"{count} nodes publish {topic}: only one {what} may"
-        self.reporter.warn(topic, problem, every=10.0)
+        problem = f"{topic} has {count} publishers: only one {what} can be obeyed"
+        self.reporter.warn(f"publishers of {topic}", problem, every=10.0)
         return problem
 
     # -- looking -----------------------------------------------------------------------------------------------------
@@ -235,11 +238,14 @@ def spin(nodes, until):
     """Run callbacks and ticks in this thread until `until()` is true.
 
     The executor waits to 0.1 ms before the next deadline, a sleep to 20 µs before it, and the rest is spent looking
-    at the clock: microseconds of jitter for a few per cent of a core.
+    at the clock: microseconds of jitter for a few per cent of a core. A loop that is late still listens, but one whose
+    nodes do not talk by topics only every HEARING seconds.
     """
     precise_timers()
     executor = executor_for(nodes)
     clock = time.perf_counter
+    by_topic = any(node.by_topic for node in nodes)
+    heard = clock()
     try:
         while not until():
             for node in nodes:
@@ -252,9 +258,14 @@ def spin(nodes, until):
                 time.sleep(wait - 2e-5)
             elif any(node.listening for node in nodes):
                 executor.spin_once(timeout_sec=0.002)
-            elif wait < 0.0:
+            elif wait < 0.0 and by_topic:
                 for _ in range(3):  # a state, the command it causes, and one more
                     executor.spin_once(timeout_sec=0.0)
+            elif clock() - heard > HEARING:
+                heard = clock()
+                executor.spin_once(timeout_sec=0.0)
+    except ExternalShutdownException:
+        pass
     finally:
         for node in nodes:
             executor.remove_node(node)
@@ -283,7 +294,7 @@ def run(create, args=None):
         try:
             initialise(args)
             nodes = create()
-            spin(nodes, lambda: stop.signal is not None or not rclpy.ok())
+            spin(nodes, lambda: stop.signal is not None)
             return 0
         except (TwolinkError, ParameterException) as error:
             sys.stderr.write(f"{type(nodes[0]).__name__ if nodes else 'twolink_dynamics'}: error: {error}\n")

@@ -22,6 +22,7 @@ def compose(simulator=None, dynamics=None):
     nodes = [SimulatorNode(overrides=simulator), DynamicsNode(overrides=dynamics)]
     if rate > TOPIC_RATE:
         nodes[1].direct = True
+        nodes[0].by_topic = nodes[1].by_topic = False
         nodes[0].set_law(nodes[1].law, rate)
     return nodes
 

@@ -43,7 +43,7 @@ class Monitor(Node):
         self._wrench, self._wrench_until = None, -np.inf
         self._last_line, self._sent = 0, deque(maxlen=50)
         self.taken_over = False  # a person steers: the script is over
-        self.due, self.listening = time.perf_counter(), False
+        self.due, self.listening, self.by_topic = time.perf_counter(), False, False
         self._reader = JointReader(arm.joint_names, "true_joint_states")
         self.trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", RELIABLE)
         self.pose = self.create_publisher(PoseStamped, "target_pose", RELIABLE)

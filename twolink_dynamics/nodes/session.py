@@ -13,6 +13,7 @@ import rclpy
 from ..errors import TwolinkError
 from .base import Stop, initialise, spin
 
+QUIET = ("--log-level", "warn")  # a demonstration says what it does itself
 PATIENCE = 30.0  # [s] for both nodes to be heard of
 
 
@@ -43,7 +44,7 @@ def yaml_value(value):
 
 def start_process(module, parameters):
     """A node as a process of its own, as `python -m twolink_dynamics.nodes.<module>`."""
-    command = [sys.executable, "-m", f"twolink_dynamics.nodes.{module}", "--ros-args"]
+    command = [sys.executable, "-m", f"twolink_dynamics.nodes.{module}", "--ros-args", *QUIET]
     for name, value in parameters.items():
         if value != []:
             command += ["-p", f"{name}:={yaml_value(value)}"]
@@ -75,7 +76,7 @@ def play(make_monitor, simulator, dynamics, mode="composed", extra=()):
     nodes, processes = [], []
     with Stop() as stop:
         try:
-            initialise([])
+            initialise(["--ros-args", *QUIET])
             processes += [start_process(module, parameters) for module, parameters in extra]
             watched = []
             if mode == "two processes":

@@ -114,6 +114,8 @@ class SimulatorNode(ArmNode):
             self.edited = True
         if any(name.startswith("sensors.") or name == "seed" for name in names):
             self.sensors = build_sensors(self.arm, p)
+        if "on_timeout" in names and self.waiting:
+            self.sim.brake(p["on_timeout"] == "brake")
         self._pace(p.values)
 
     def tick(self, now):
