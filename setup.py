@@ -46,7 +46,7 @@ setup(
     zip_safe=True,
     maintainer="twolink_dynamics maintainers",
     maintainer_email="maintainers@twolink-dynamics.example",
-    description="Lagrangian dynamics, control and simulation of robot arms described by a URDF, for ROS 2 and without it.",
+    description="Lagrangian dynamics, control and simulation of robot arms described by a URDF.",
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
