@@ -189,3 +189,27 @@ def test_a_start_inside_is_said_and_can_only_come_out(gantry):
 def test_impossible_planes_are_refused(twolink, arguments, error, message):
     with pytest.raises(error, match=message):
         Plant(twolink, contact=Plane(*arguments))
+
+
+def test_friction_that_jams_creates_no_energy(twolink):
+    """Slides with μ up to 4 into poses where sliding has no solution (Painlevé): it sticks, what it had is taken."""
+    arm = twolink.with_gravity((0.0, 0.0, 0.0))
+    jammed = 0
+    for seed in (0, 3, 9, 20, 31, 45, 52, 58):
+        rng = np.random.default_rng(seed)
+        q, angle = rng.uniform([-1.5, -2.5], [1.5, 2.5]), rng.uniform(0, 6.28)
+        mech = Simulation(arm).dynamics
+        normal, along = np.array([np.cos(angle), 0, np.sin(angle)]), np.array([-np.sin(angle), 0, np.cos(angle)])
+        wall = Plane(mech.tip_pose(q)[1], normal, rng.uniform(1, 4))
+        J = mech.jacobian(q)[:3]
+        qd = np.linalg.solve([normal @ J, along @ J], [0.0, rng.choice([-1, 1]) * 0.8])
+        sim = Simulation(Plant(arm, stops=False, contact=wall), q=q, qd=qd)
+        before = sim.ledger
+        for _ in range(60):
+            sim.step()
+            now = sim.ledger
+            assert now.kinetic <= before.kinetic + 1e-6  # what RK4 leaves next to jamming, N fifty times as large
+            assert now.dissipated >= before.dissipated - 1e-9
+            before = now
+        jammed += now.projection < -1e-3
+    assert jammed >= 2  # premise

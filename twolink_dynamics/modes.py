@@ -11,6 +11,8 @@ A Δu = Σ eᵢ pᵢ (Moreau's plastic impact law), which never adds energy: T�
 
 Forces that only let go (a stop that would pull, stiction that is exceeded) are noticed at the start of the next
 stretch, at most one step late; they do no work meanwhile, because what they hold does not move.
+
+Longer than most files, because deciding, holding, striking and projecting are four views of the same rows.
 """
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from .errors import SimulationError
 
 OPEN, STICK, SLIP = "open", "stick", "slip"
 INF = np.inf
+JAM = 0.02  # sliding friction that presses the tip on until the normal force is 1/JAM times as large has jammed
 CONTACT = -1  # stands for the contact among coordinates that are held for the rest of a step
 
 
@@ -128,6 +131,8 @@ def _hold(W, start, boxes, contact):
                 consistent = False
                 for _ in range(1 if fixed else 25):
                     column = rows[0] - friction * direction @ rows[1:]
+                    if rows[0] @ W @ column < JAM * weight:
+                        break
                     try:
                         p, w, state, g = solve(rows[:1], column[None], offsets[:1], [0.0], [INF])
                     except SimulationError:
@@ -358,6 +363,15 @@ def slip_direction(mech, rows, u, modes):
         if speed > SLOW and modes.direction @ sliding > 0.0:
             return sliding / speed
     return modes.direction
+
+
+def jam_margin(mech, x, modes):
+    """How far a sliding contact is from jamming: n A⁻¹ (n − μ t)ᵀ / n A⁻¹ nᵀ − JAM, negative where it jams."""
+    rows = mech.wide(mech.contact.rows(x[:mech.n]))
+    E = mech.wide(mech.constraints.jacobian(x[:mech.n])) if mech.constraints is not None else None
+    w = compliance(mech.mass(x), modes.locked, E)[0] @ rows[0]
+    drag = mech.contact.plane.friction * modes.direction @ rows[1:]
+    return 1.0 - float(w @ drag) / max(float(w @ rows[0]), 1e-300) - JAM
 
 
 def project(mech, x, u, modes):

@@ -449,6 +449,9 @@ class Simulation:
             elif now.contact == SLIP and now.direction.any():
                 keys.append(("slip", 0))
                 parts.append(lambda x, u: np.array([now.direction @ mech.contact.rows(x[:n])[1:] @ u[:n]]))
+                if mech.contact.plane.friction > 0.0:
+                    keys.append(("jam", 0))  # settled as sticking; nothing is to be done at the event itself
+                    parts.append(lambda x, u: np.array([modes.jam_margin(mech, x, now)]))
         if not parts:
             return None
         if len(parts) == 1:
@@ -471,7 +474,7 @@ class Simulation:
             u, taken = modes.impact(mech, x, u, self._braked, rest, now.locked)
         if stuck:
             forced = {*forced, *rest, *(i for kind, i in hit if kind == "stop")}
-            if any(kind in ("touch", "slip") for kind, _ in hit):
+            if any(kind in ("touch", "slip", "jam") for kind, _ in hit):
                 forced.add(modes.CONTACT)
         return u, taken, forced
 
