@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2 is not installed")
 
 from geometry_msgs.msg import PoseStamped, WrenchStamped  # noqa: E402
+from ros_harness import probe  # noqa: E402, F401
 from sensor_msgs.msg import JointState  # noqa: E402
 from std_msgs.msg import Float64MultiArray  # noqa: E402
 
@@ -18,9 +19,45 @@ from twolink_dynamics.motion import EFFORT_SHARE, plan_motion  # noqa: E402
 from twolink_dynamics.nodes import conversion  # noqa: E402
 from twolink_dynamics.nodes.action import TrajectoryAction  # noqa: E402
 from twolink_dynamics.nodes.diagnostics import Meter, Reporter, diagnostic_array  # noqa: E402
+from twolink_dynamics.nodes.monitor import Monitor  # noqa: E402
 from twolink_dynamics.nodes.session import yaml_value  # noqa: E402
+from twolink_dynamics.scenarios import Action  # noqa: E402
 
 ROTATIONS = 1e-12  # quaternion to matrix and back, a few rounding errors
+
+
+# -- the demonstration's watcher ---------------------------------------------------------------------------------------
+def test_a_person_wins_over_the_demonstrations_script(twolink, probe):  # noqa: F811
+    monitor = Monitor(twolink, [], None, repeat=5.0, namespace="/watched")
+    try:
+        probe.executor.add_node(monitor)
+        pushes = probe.publisher(WrenchStamped, "/watched/external_wrench")
+        monitor._perform(Action(0.0, "pose", {"position": (0.5, 0.0, 0.2)}))
+        heard = probe.listen(PoseStamped, "/watched/target_pose")
+
+        def played():
+            monitor._perform(Action(0.0, "pose", {"position": (0.5, 0.0, 0.2)}))
+            return heard
+        probe.until(played, "its own target")
+        assert not monitor.taken_over and monitor.repeat == 5.0
+        push = WrenchStamped()
+        push.wrench.force.x = 1.0
+
+        def pushed():
+            pushes.publish(push)
+            return monitor.taken_over
+        probe.until(pushed, "the push to be noticed")
+        assert monitor.repeat is None and not monitor._actions
+    finally:
+        probe.executor.remove_node(monitor)
+        monitor.destroy_node()
+
+
+def test_a_demonstration_with_an_end_is_not_given_up(twolink, probe):  # noqa: F811
+    monitor = Monitor(twolink, [], 5.0, namespace="/judged")
+    topics = {topic for topic, _ in monitor.get_subscriber_names_and_types_by_node("monitor", "/judged")}
+    monitor.destroy_node()
+    assert "/judged/simulator/true_joint_states" in topics and "/judged/external_wrench" not in topics
 
 
 # -- conversion ------------------------------------------------------------------------------------------------------
@@ -85,17 +122,36 @@ def test_commands_wrenches_and_poses_are_checked(twolink):
 def test_ages_tell_delays_from_other_clocks():
     ages = conversion.Ages(0.1)
     on_time = [ages(t - 0.002, t) for t in np.arange(0.0, 2.0, 0.01)]
-    assert on_time[-1] == pytest.approx(0.002)  # steady and small: a delay
+    assert on_time[-1] == pytest.approx(0.002) and ages.known  # steady and small: a delay
     assert ages(2.0 - 0.08, 2.0) == pytest.approx(0.08)  # a late one
     ages.reset()
     paused = [ages(t - 7.0, t) for t in np.arange(0.0, 2.0, 0.01)]
     assert max(paused) < 1e-6  # another clock
     ages.reset()
     slow = [ages(0.5 * t, t) for t in np.arange(0.0, 4.0, 0.01)]
-    assert max(slow) == 0.0  # a simulator at half speed
+    assert max(slow) == 0.0 and not ages.known  # a simulator at half speed: nobody can tell
 
 
 # -- diagnostics -----------------------------------------------------------------------------------------------------
+def test_huge_messages_and_numbers_stop_at_the_edge(twolink):
+    reader = conversion.JointReader(twolink.joint_names)
+    names = [f"j{k}" for k in range(100_000)]
+    for msg, said in ((JointState(name=[*names, "j99999"], position=[0.0] * 100_001), "more than 1000"),
+                      (JointState(name=["joint1", "joint2"], position=[1e300, 0.0]), "beyond 1e\\+09"),
+                      (JointState(name=["joint1", "joint2"], position=[1e300, -1e300]), "beyond"),
+                      (JointState(name=["joint1", "joint2"], position=[0.0, 0.0], velocity=[0.0, np.nan]), "finite")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(InputError, match=said):
+                reader.read(msg)
+    point = Bag(positions=[0.0, 1e10], velocities=[], accelerations=[], effort=[],
+                time_from_start=Bag(sec=1, nanosec=0))
+    with pytest.raises(InputError, match="point 0: positions"):
+        conversion.points(Bag(points=[point]))
+    with pytest.raises(InputError, match="3000 points"):
+        conversion.points(Bag(points=[point] * 3000))
+
+
 def test_a_meter_forgets_what_it_reported():
     meter = Meter()
     for value in (1.0, 2.0, 3.0):

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import sysconfig
-from importlib import metadata
 from pathlib import Path
 
 from .errors import InputError, choices
@@ -20,6 +19,7 @@ def share_directories():
         yield Path(get_package_share_directory(PACKAGE))
     except (ImportError, LookupError, OSError):  # no ament, package not in its index, no AMENT_PREFIX_PATH
         pass
+    from importlib import metadata  # slow to import, and seldom needed
     try:
         for file in metadata.files(PACKAGE) or ():
             if file.name == "package.xml" and file.parent.name == PACKAGE:

@@ -25,7 +25,7 @@ QUEUE = {"effort": BEST_EFFORT, "trajectory": QoSProfile(depth=5000, reliability
 DISCOVERY = 2.0  # [s] to hear of others who command the arm
 POINT_EVERY = 0.02  # [s] between the points of a trajectory that is sent
 AHEAD = 0.5  # [s] between sending a trajectory and its start: the slowest way to the arm's controller
-CHUNK, OVERLAP, STOPPING = 1.0, 1.0, 1.0  # [s] sent at once; beyond that; and from there to rest
+CHUNK, OVERLAP, STOPPING = 1.0, 1.5, 1.0  # [s] sent at once; beyond that; and from there to rest
 SETTLED = 0.5  # [s] recorded after a trajectory's end
 REACTION = 0.25  # most that 2 ω (the loop's gain on velocity errors) may be of 1 / (time between the states it sees)
 RECENT = 400  # states whose distance in time is looked at
@@ -57,6 +57,7 @@ class RosBench(EffortBench):
         self.mode, self.patience = mode, patience
         self.order = [arm.index(name) for name in order]
         self._sample, self._count, self._zero = None, 0, None
+        self._queue = []
         self._steps, self.most, self.bandwidth, self.recorded = deque(maxlen=RECENT), bandwidth, bandwidth, None
         self.context = rclpy.Context()
         rclpy.init(context=self.context, signal_handler_options=SignalHandlerOptions.NO)
@@ -107,6 +108,8 @@ class RosBench(EffortBench):
         if self._sample is not None:
             self._steps.append(stamp - self._zero - self._sample[0])
         self._sample = (stamp - self._zero, *values)
+        if self.mode == "trajectory":
+            self._queue.append(self._sample)
         self._count += 1
 
     def _next(self):
@@ -126,6 +129,14 @@ class RosBench(EffortBench):
             self.executor.spin_once(timeout_sec=0.0)
             if self._count == seen:
                 return
+
+    def _news(self):
+        """All joint states since the last call, at least one: [(t, q, qd, effort)]."""
+        if not self._queue:
+            self._next()
+        self._drain()
+        self._queue, news = [], self._queue
+        return news
 
     def _wait_for_arm(self):
         deadline = time.perf_counter() + self.patience
@@ -174,22 +185,23 @@ class RosBench(EffortBench):
         start = self._next()[0] + AHEAD  # on the arm's own clock, so that both know where it should be when
         self._send(motion, start, 0.0)
         due = CHUNK
-        rows, said, guard = [], 0.0, Guard(self.arm)
+        rows, said, guard, self._queue = [], 0.0, Guard(self.arm), []
         try:
-            while True:
-                t, q, qd, effort = self._next()
-                if t - start > motion.duration + SETTLED:
-                    break
-                if t < start:
+            while not rows or rows[-1][0] < motion.duration + SETTLED:
+                news = self._news()
+                rows += [(t - start, *q.tolist(), *qd.tolist(), *effort.tolist()) for t, q, qd, effort in news
+                         if 0.0 <= t - start]
+                t, q, qd, effort = news[-1]
+                t -= start
+                if t < 0.0:
                     continue
-                if t - start > due:
-                    due += CHUNK
-                    if t - start + AHEAD < motion.duration:
-                        self._send(motion, start, t - start + AHEAD)
-                guard.check(t - start, q, qd, effort, motion.sample(min(t - start, motion.duration)).q)
-                rows.append((t - start, *q.tolist(), *qd.tolist(), *effort.tolist()))
-                if progress is not None and t - start - said > 0.5:
-                    said = t - start
+                if t > due:
+                    due = t + CHUNK
+                    if t + AHEAD < motion.duration:
+                        self._send(motion, start, t + AHEAD)
+                guard.check(t, q, qd, effort, motion.sample(min(t, motion.duration)).q)
+                if progress is not None and t - said > 0.5:
+                    said = t
                     progress(min(said / motion.duration, 1.0))
         except (BenchStopped, KeyboardInterrupt):
             self.stop()

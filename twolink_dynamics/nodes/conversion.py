@@ -91,10 +91,9 @@ class JointReader:
 
     def _pick(self, values, field):
         picked = np.array(values)[self._index]
-        if not picked @ picked < MOST**2:
-            for name, value in zip(self.joint_names, picked):
-                if not abs(value) < MOST:
-                    raise InputError(f"{self.what}: {field} of '{name}' is {value}, {_wrong(value)}")
+        for k, value in enumerate(picked.tolist()):
+            if not -MOST < value < MOST:
+                raise InputError(f"{self.what}: {field} of '{self.joint_names[k]}' is {value}, {_wrong(value)}")
         return picked
 
 

@@ -147,7 +147,8 @@ def build_laws(arm, dynamics, values, residual=None):
 
 
 def largest_inertia(arm, dynamics):
-    """(n,) largest diagonal of M over a few poses inside the limits (a fixed seed) [kg m²]."""
+    """(n,) largest diagonal of M over a few poses inside the limits [kg m²]: always the same ones, spread by the
+    fractional parts of k πⁱ (numpy.random is slow to import)."""
     low, high = np.maximum(arm.lower, -np.pi), np.minimum(arm.upper, np.pi)
-    poses = np.random.default_rng(0).uniform(low, high, (32, arm.n))
-    return np.max([np.diag(dynamics.mass_matrix(q)) for q in poses], axis=0)
+    spread = np.modf(np.outer(np.arange(1, 33), np.pi ** np.arange(1, arm.n + 1)))[0]
+    return np.max([np.diag(dynamics.mass_matrix(q)) for q in low + (high - low) * spread], axis=0)
