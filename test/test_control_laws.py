@@ -172,6 +172,16 @@ def test_friction_compensation_never_exceeds_the_plants(v, coulomb, extra, visco
         assert (np.abs(comp) <= np.abs(plant.torque(v)) * (1.0 + 1e-12)).all()
 
 
+def test_friction_compensation_follows_the_stribeck_curve():
+    """Well above the smoothing velocity it is the plant's own curve, Stribeck part and all."""
+    plant = Friction([0.3, 0.2], [0.1, 0.1], static=[0.8, 0.5], stribeck_velocity=[0.1, 0.2])
+    law = FrictionCompensation.from_friction(plant, smoothing=1e-3)
+    for v in (np.array([0.05, -0.1]), np.array([-0.3, 0.4])):
+        assert np.allclose(law.torque(v), plant.torque(v), atol=1e-12)
+    v = np.array([0.05, -0.1])
+    assert (np.abs(law.torque(v)) > 1.1 * (plant.coulomb + plant.viscous * np.abs(v))).all()  # premise: more than those
+
+
 def test_friction_compensation_is_smooth_at_zero():
     law = FrictionCompensation([0.5], [0.1], smoothing=0.05)
     v = np.linspace(-0.2, 0.2, 401)[:, None]

@@ -144,3 +144,14 @@ def test_effort_to_command():
                 lambda: EffortToCommand.from_factors([1.0] * 3, 2)):
         with pytest.raises(InputError, match="effort_to_command"):
             bad()
+
+
+def test_activation_while_moving_starts_at_the_measured_velocity(dynamics):
+    """Taken over at 0.8 rad/s the reference moves on at that speed and comes to rest: no velocity error, no jerk."""
+    moving = State(Q, np.array([0.8, -0.5]))
+    controller = Controller(dynamics, "computed_torque", acceleration_limit=10.0)
+    first = controller.step(0.0, moving)
+    assert np.allclose(first.reference.qd, moving.qd) and np.allclose(first.reference.q, Q)
+    later = controller.step(0.09, State(Q + 0.03, np.zeros(2)))
+    assert np.allclose(later.reference.qd, 0.0)
+    assert np.allclose(later.reference.q, Q + moving.qd * np.abs(moving.qd) / (2 * 10.0))  # v²/2a on from where it was
