@@ -1,6 +1,7 @@
 """The arms that are timed, and the peers' models of the very same URDF."""
 from __future__ import annotations
 
+import logging
 import sysconfig
 import warnings
 from pathlib import Path
@@ -73,6 +74,7 @@ def drake(name):
     """(plant, context)."""
     from pydrake.multibody.parsing import Parser
     from pydrake.multibody.plant import MultibodyPlant
+    logging.getLogger("drake").setLevel(logging.ERROR)  # joint friction it leaves out: nobody times that
     plant = MultibodyPlant(0.0)
     Parser(plant).AddModelsFromString(text_of(name), "urdf")
     root = arm(name).root

@@ -4,6 +4,7 @@ import pytest
 from arms import random_arm, random_state
 
 from twolink_dynamics import Dynamics, InputError, TwolinkWarning
+from twolink_dynamics import batch as batch_module
 from twolink_dynamics.batch import simulate_batch
 from twolink_dynamics.kernels import compile as compiler
 from twolink_dynamics.simulation import Simulation
@@ -114,6 +115,20 @@ def test_progress_is_reported(damped):
     seen = []
     simulate_batch(damped, np.zeros((3000, 2)), [0.0, 0.0], [0.0, 0.0], DT, 60, progress=seen.append)
     assert seen[-1] == 1.0 and seen == sorted(seen) and len(seen) > 1
+
+
+@pytest.mark.parametrize("every", [1, 7, 42])
+def test_pieces_change_no_bit(damped, monkeypatch, every):
+    """Also where one kept state is many pieces after the last; only the end may be wanted of a long run."""
+    q, qd, tau = np.random.default_rng(4).normal(size=(3, 5, 2))
+    tau = tau[:, None] * np.sin(np.arange(42.0))[:, None]
+    dynamics = Dynamics(damped)
+    whole = simulate_batch(dynamics, q, qd, tau, DT, 42, every=every)
+    seen = []
+    monkeypatch.setattr(batch_module, "PIECE", 8 * dynamics.kernel("rk4_step").weight * len(q) * 10)
+    pieces = simulate_batch(dynamics, q, qd, tau, DT, 42, every=every, progress=seen.append)
+    assert (pieces.q == whole.q).all() and (pieces.qd == whole.qd).all()
+    assert len(seen) >= 5 and seen == sorted(seen) and seen[-1] == 1.0
 
 
 def test_coulomb_friction_is_left_out_loudly(damped):

@@ -13,7 +13,7 @@ from .dynamics import NEWTON_EULER, Dynamics
 from .errors import InputError, TwolinkWarning
 
 PATIENCE = 1.0  # seconds before a progress bar shows up
-PIECE = 20_000_000  # about how many operations between two looks at the clock
+PIECE = 200_000_000  # about how many operations between two looks at the clock
 MEMORY = 8e9  # bytes of result that are refused
 
 
@@ -88,22 +88,27 @@ def _count(name, value):
 
 
 def _run(dynamics, result, torque, dt, steps, every, progress):
-    """Fills result (count, kept + 1, 2, n) piece by piece, each piece starting from the last kept state."""
+    """Fills result (count, kept + 1, 2, n) piece by piece: several kept states at once, or where these lie far apart a
+    part of the way from one to the next. Every piece starts from the last state, so that pieces change no bit."""
     if dynamics.engine == NEWTON_EULER:
         raise InputError("simulate_batch runs on kernels: engine 'llvm', 'numpy' or 'python'")
     kernel = dynamics.kernel("rk4_step")
-    kept = result.shape[1] - 1
-    piece = int(max(1, min(kept, PIECE // max(1, 8 * kernel.weight * len(result) * every))))
-    dt = np.array([dt])
-    bar = _Bar(progress)
-    for start in range(0, kept, piece):
-        stop = min(start + piece, kept)
-        q, qd = (np.ascontiguousarray(result[:, start, part]) for part in (0, 1))
-        out = np.empty((len(result), stop - start, 2, dynamics.n))
-        now = torque if torque.shape[1] == 1 else np.ascontiguousarray(torque[:, start * every:stop * every])
-        kernel.steps(q, qd, now, dt, dynamics.parameters, out, (stop - start) * every, every, dynamics.threads)
-        result[:, start + 1:stop + 1] = out
-        bar.show(stop / kept)
+    most = max(1, PIECE // (8 * kernel.weight * len(result)))  # steps
+    stride = every if every <= most else most  # steps between two states of a piece
+    bar, dt, state, step = _Bar(progress), np.array([dt]), result[:, 0], 0
+    while step < steps:
+        if every <= most:
+            count = min(steps - step, most - most % every)
+        else:
+            count = stride = min(most, every - step % every)
+        out = np.empty((len(result), count // stride, 2, dynamics.n))
+        now = torque if torque.shape[1] == 1 else np.ascontiguousarray(torque[:, step:step + count])
+        q, qd = (np.ascontiguousarray(state[:, part]) for part in (0, 1))
+        kernel.steps(q, qd, now, dt, dynamics.parameters, out, count, stride, dynamics.threads)
+        state, before, step = out[:, -1], step // every, step + count
+        if step // every > before:
+            result[:, before + 1:step // every + 1] = out
+        bar.show(step / steps)
     bar.end()
 
 
