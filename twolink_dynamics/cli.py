@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import pkgutil
+import re
 import sys
 import warnings
 
@@ -26,6 +28,14 @@ def _module(name):
     return importlib.import_module(f"{commands.__name__}.{name.replace('-', '_')}")
 
 
+def finite(text):
+    """The number in an argument; nan and inf are none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a finite number")
+    return value
+
+
 def build_parser(only=None):
     """The argument parser, with every sub-command or (faster to start) `only` one."""
     parser = argparse.ArgumentParser(
@@ -37,8 +47,10 @@ def build_parser(only=None):
         if only in (None, name):
             module = _module(name)
             child = sub.add_parser(name, help=module.HELP, description=module.HELP)
+            child.register("type", float, finite)
+            child._negative_number_matcher = re.compile(r"-\.?\d[\d.]*(e[+-]?\d+)?$", re.I)  # also -1e-3, before 3.14
             module.add_arguments(child)
-            child.set_defaults(run=module.run)
+            child.set_defaults(run=module.run, parser=child)
     return parser
 
 
@@ -52,7 +64,9 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     warnings.showwarning = _one_line_warning
     try:
-        args = build_parser(only=argv[0] if argv and argv[0] in command_names() else None).parse_args(argv)
+        args, unknown = build_parser(only=argv[0] if argv and argv[0] in command_names() else None).parse_known_args(argv)
+        if unknown:
+            args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # with this command's usage
         return args.run(args) or 0
     except TwolinkError as error:
         print(f"twolink: error: {error}", file=sys.stderr)
@@ -63,6 +77,10 @@ def main(argv=None):
     except BrokenPipeError:  # `twolink info | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:  # a file that cannot be read or written; no fault of the program
+        where = f"'{error.filename}': " if error.filename else ""
+        print(f"twolink: error: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

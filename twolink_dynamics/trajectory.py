@@ -142,7 +142,7 @@ def _read_table(path):
         with open(path, newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read '{path}': {error}") from None
+        raise InputError(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from None
     if len(rows) < 2:
         raise InputError(f"{path.name}: no data rows")
     header = [name.strip() for name in rows[0]]

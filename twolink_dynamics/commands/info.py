@@ -5,6 +5,7 @@ import argparse
 import math
 import platform
 import sys
+import warnings
 from importlib import metadata
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from .. import __version__
 from ..arm import ROOT
 from ..dynamics import Dynamics
-from ..errors import TwolinkError, choices
+from ..errors import TwolinkError, TwolinkWarning, choices
 from ..resources import find_urdf, resource
 from ..urdf import load_urdf
 from ._model_options import add_model_arguments, arm_from
@@ -30,7 +31,13 @@ def add_arguments(parser):
 
 
 def run(args):
-    print(_versions() if args.urdf is None else describe(arm_from(args), args.base_parameters))
+    if args.urdf is None:
+        print(_versions())
+        return 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TwolinkWarning)  # they are in the answer
+        arm = arm_from(args)
+    print(describe(arm, args.base_parameters))
     return 0
 
 
