@@ -137,6 +137,31 @@ def test_truth_lies_in_the_stated_intervals(seeds, truth):
     assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.35  # neither too narrow nor uselessly wide
 
 
+def test_errors_that_come_in_bursts_widen_the_intervals(monkeypatch):
+    """What is left at low noise comes in bursts and in step with the motion; an autocovariance alone thinks it is
+    averaged out."""
+    from twolink_dynamics.identification import fit
+
+    def coverage():
+        inside = []
+        for seed in range(60):
+            rng = np.random.default_rng(seed)
+            t = 0.02 * np.arange(750)
+            W = np.stack([np.sin(1.3 * t), np.cos(0.7 * t)], axis=1)[:, None, :]
+            error = 0.01 * rng.normal(size=(len(t), 1))
+            for start in rng.integers(0, 700, 8):
+                error[start : start + 40] += rng.normal() * W[start : start + 40, :, 0]
+            block = fit.Block(W, W @ [1.0, 2.0] + error, 0.02, np.ones((len(t), 1), bool))
+            found = fit.least_squares([block], robust=False)
+            inside += (np.abs(found.beta - [1.0, 2.0]) < 1.96 * found.standard_errors).tolist()
+        return np.mean(inside)
+
+    with_jackknife = coverage()
+    monkeypatch.setattr(fit, "_jackknife", lambda blocks, gram, A, scores: np.zeros_like(gram))
+    assert coverage() < with_jackknife - 0.03
+    assert with_jackknife >= 0.88
+
+
 def test_intervals_are_tight_and_the_delay_is_found(seeds, truth):
     for result in seeds:
         rows = {row.name: row for row in result.rows}

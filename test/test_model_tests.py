@@ -30,8 +30,8 @@ from twolink_dynamics.resources import find_urdf
 from twolink_dynamics.sensors import Sensors
 from twolink_dynamics.urdf import load_urdf
 
-RATE = 250.0  # [Hz] of the bench
-SHORT = {"static": dict(points=3), "friction": dict(speeds=(0.05, 0.2, 0.6)),
+RATE = 200.0  # [Hz] of the bench
+SHORT = {"static": dict(points=2), "friction": dict(speeds=(0.05, 0.2, 0.6)),
          "sweep": dict(frequencies=(0.8, 2.0, 6.0)), "tracking": dict(duration=10.0)}
 
 
@@ -231,7 +231,7 @@ def test_effort_bench_is_only_an_interface(arm):
 def test_command_writes_report_and_figures(tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     out = tmp_path / "report"
-    arguments = ["test-model", "--rate", "200", "--points", "2", "--only", "static", "--out", str(out)]
+    arguments = ["test-model", "--rate", "125", "--points", "2", "--only", "static", "--out", str(out)]
     assert cli.main(arguments) == 0
     assert "static: PASS" in capsys.readouterr().out
     assert cli.main([*arguments, "--plant-payload", "0.3"]) == 1
@@ -255,7 +255,7 @@ def torque(q, qd, qdd, k=1.0):
 def right(q, qd, qdd):
     return torque(q, qd, qdd, 2.0)
 """)
-    arguments = ["test-model", "--rate", "250", "--only", "tracking", "--model"]
+    arguments = ["test-model", "--rate", "125", "--only", "tracking", "--model"]
     assert cli.main([*arguments, f"{tmp_path}/mine.py:right"]) == 0
     assert cli.main([*arguments, f"{tmp_path}/mine.py:torque"]) == 1
     assert "tracking: FAIL" in capsys.readouterr().out

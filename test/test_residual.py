@@ -11,6 +11,7 @@ from twolink_dynamics import cli
 from twolink_dynamics.arm import CONTINUOUS
 from twolink_dynamics.dynamics import Dynamics
 from twolink_dynamics.errors import InputError, ModelError
+from twolink_dynamics.identification import Log
 from twolink_dynamics.model_tests.motions import Oscillation
 from twolink_dynamics.residual import Residual, training
 from twolink_dynamics.residual.compiled import compile_python
@@ -53,19 +54,38 @@ def motion(seed, size, duration):
                        duration, 1.0)
 
 
+def sampled(motions):
+    """A function t -> q, q̇, q̈ (B, n) of all motions at once; they share their envelope."""
+    centre, w = np.array([m.q0 for m in motions]), np.array([m.omegas for m in motions])[:, None, :]
+    size, phase = (np.array([getattr(m, name) for m in motions]) for name in ("amplitudes", "phases"))
+
+    def sample(t):
+        s, sd, sdd = motions[0]._envelope(t)
+        sine, cosine = size * np.sin(w * t + phase), size * np.cos(w * t + phase)
+        x, xd, xdd = sine.sum(2), (cosine * w).sum(2), -(sine * w * w).sum(2)
+        return centre + s * x, s * xd + sd * x, s * xdd + 2.0 * sd * xd + sdd * x
+    for name, value in zip(("q", "qd", "qdd"), sample(1.7)):  # the same as each of them says
+        np.testing.assert_allclose(value[-1], getattr(motions[-1].sample(1.7), name), rtol=1e-12, atol=1e-12)
+    return sample
+
+
 def closed_loops(arm, effects, motions, duration, learnt=None, noise=2e-5):
     """Computed torque with the exact rigid model on plants with an effect more; all at once as one batch. Logs and the
     RMS tracking errors (B,) [rad]. Integrated here with RK4, apart from the package's simulation."""
     dynamics, rng = Dynamics(arm), np.random.default_rng(5)
-    q, qd = (np.array([getattr(m.sample(0.0), name) for m in motions]) for name in ("q", "qd"))
+    together = sampled(motions)
+    q, qd, _ = together(0.0)
     rows, errors = [], []
 
+    groups = [(effect, [i for i, other in enumerate(effects) if other is effect]) for effect in set(effects)]
+
     def acceleration(q, qd, tau):
-        lost = np.array([effect(a, b) for effect, a, b in zip(effects, q, qd)])
+        lost = np.empty_like(q)
+        for effect, at in groups:
+            lost[at, 0], lost[at, 1] = effect(q[at].T, qd[at].T)
         return dynamics.forward_dynamics(q, qd, tau - lost)
     for k in range(int(duration / STEP)):
-        wanted = [m.sample(k * STEP) for m in motions]
-        qr, qdr, qddr = (np.array([getattr(w, name) for w in wanted]) for name in ("q", "qd", "qdd"))
+        qr, qdr, qddr = together(k * STEP)
         seen, rate = q + noise * rng.normal(size=q.shape), qd + 10 * noise * rng.normal(size=q.shape)
         tau = dynamics.inverse_dynamics(seen, rate, qddr + 100.0 * (qr - seen) + 20.0 * (qdr - rate))
         if learnt is not None:
@@ -252,6 +272,17 @@ def test_bad_logs_are_named(twolink):
             training.fit([bad], twolink)
     with pytest.raises(InputError, match="no log"):
         training.fit([], twolink)
+
+
+def test_a_log_with_breaks_and_without_velocities_will_do(twolink):
+    logs, _ = closed_loops(twolink, [spring], [motion(8, 1.5, 8.0)], 8.0)
+    one, half = logs[0], len(logs[0].t) // 2
+    t = np.concatenate([one.t[:half], one.t[half:] - one.t[half]])  # the clock was set back
+    log = Log("cut", t, one.q, None, one.tau, breaks=(half,))
+    residual = training.fit([log], twolink, iterations=20, samples=800)
+    assert residual.notes["useful"] == [True, True]
+    with pytest.raises(InputError, match="time goes from"):
+        training.fit([Log("cut", t, one.q, None, one.tau)], twolink)
 
 
 def test_interrupted_training_keeps_the_best(twolink):

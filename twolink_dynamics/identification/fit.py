@@ -8,11 +8,12 @@ autocovariance,
 
 of the residuals after Huber's ψ, with a Parzen window w (Newey & West 1987; Söderström & Stoica, System Identification,
 ch. 7). That takes the residual for stationary and the joints' for independent. Where noise is low the residual is what
-the model and the filter make of friction's jumps instead: it comes in bursts, at the same motion, in all joints. So
+the model and the filter make of friction's jumps instead: it comes in bursts, at the same motion, in all joints. So the
+spread of β with each second of the logs left out in turn (delete-a-group jackknife, Shao & Wu 1989),
 
-    S′ = Σ_k w(k) Σ_t s[t] s[t + k]ᵀ,   s[t] = Σ_j W_j[t] ψ(r_j[t])
+    cov′ β = (G − 1)/G Σ_g (β₍g₎ − β)(β₍g₎ − β)ᵀ,   β₍g₎ − β = −(G − G_g)⁻¹ Σ_{t ∈ g} W[t] ψ(r[t])
 
-is computed too, and a parameter's variance is the larger of what S and S′ say.
+is computed too, and a parameter's variance is the larger of the two.
 """
 
 from __future__ import annotations
@@ -118,10 +119,9 @@ def least_squares(blocks, weighted=True, robust=True, iterations=8):
     gram = V.T @ np.diag(np.maximum(singular, 1e-9 * singular[0]) ** 2) @ V * np.outer(lengths, lengths)
     inverse = np.linalg.inv(gram)
     S = _long_run(blocks, outer, e)
-    bursts = _scores(blocks, np.einsum("tnb,tn->tb", outer, e))
-    wider = np.diagonal(inverse @ bursts @ inverse) / np.diagonal(inverse @ S @ inverse)
-    wider = np.sqrt(np.maximum(wider, 1.0))
-    inflation = max(1.0, float(np.trace(inverse @ S)) / b, float(np.trace(inverse @ bursts)) / b)
+    jackknife = _jackknife(blocks, gram, A, np.einsum("tnb,tn->tb", outer, e))
+    wider = np.sqrt(np.maximum(np.diagonal(jackknife) / np.diagonal(inverse @ S @ inverse), 1.0))
+    inflation = max(1.0, float(np.trace(inverse @ S)) / b, float(np.trace(gram @ jackknife)) / b)
     independent = max(
         used.sum() / inflation, 2.0 * b
     )  # rows' worth of information: what b parameters take from it is given back
@@ -184,16 +184,22 @@ def _long_run(blocks, A, e):
     return vectors @ np.diag(np.maximum(values, 1e-12 * values.max())) @ vectors.T
 
 
-def _scores(blocks, scores):
-    """S′ of the module's docstring, from the scores s (T, b); pieces and window as in `_long_run`."""
-    S = np.zeros((scores.shape[1],) * 2)
+def _jackknife(blocks, gram, A, scores):
+    """cov′ β of the module's docstring, (b, b); A (T, n, b) weighted regressor, scores (T, b)."""
+    changes = []
     starts = np.cumsum([0, *(len(block.tau) for block in blocks)])
     for a, z, block in zip(starts, starts[1:], blocks):
-        last = max(1, min(len(block.tau) // 6, int(LAG / block.dt)))
-        for k in range(last + 1):
-            C = scores[a : z - k].T @ scores[a + k : z]
-            S += _parzen(k / (last + 1)) * (C if k == 0 else C + C.T)
-    return S
+        for group in np.array_split(np.arange(a, z), max(1, round((z - a) * block.dt / LAG))):
+            rows = A[group].reshape(-1, A.shape[-1])
+            changes.append(_solve_symmetric(gram - rows.T @ rows, scores[group].sum(0)))
+    changes = np.array(changes)
+    count = len(changes)
+    return (count - 1.0) / count * changes.T @ changes if count > 3 else np.zeros_like(gram)
+
+
+def _solve_symmetric(G, g):
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(G), 1e-300))
+    return scale * np.linalg.lstsq(G * np.outer(scale, scale), scale * g, rcond=1e-12)[0]
 
 
 def _parzen(x):

@@ -125,6 +125,8 @@ def read_log(path, arm, fmt=None, check=True):
     """The Log in a CSV file, or in a rosbag2 (folder, .mcap or .db3; needs the optional `rosbags`).
 
     check   compare units, side and excitation with the arm (see `plausibility.check`).
+    (`Trajectory.from_csv` is for replaying a clean motion without an arm; here stamps, gaps, units and sides are sorted
+    out against one, for whoever fits something to a recording.)
     Raises InputError in one line naming file, column and row.
     """
     fmt = fmt or LogFormat()
