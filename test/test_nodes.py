@@ -19,6 +19,7 @@ from twolink_dynamics.motion import EFFORT_SHARE, plan_motion  # noqa: E402
 from twolink_dynamics.nodes import conversion  # noqa: E402
 from twolink_dynamics.nodes.action import TrajectoryAction  # noqa: E402
 from twolink_dynamics.nodes.diagnostics import Meter, Reporter, diagnostic_array  # noqa: E402
+from twolink_dynamics.nodes.dynamics_node import DynamicsNode  # noqa: E402
 from twolink_dynamics.nodes.monitor import Monitor  # noqa: E402
 from twolink_dynamics.nodes.session import yaml_value  # noqa: E402
 from twolink_dynamics.scenarios import Action  # noqa: E402
@@ -58,6 +59,30 @@ def test_a_demonstration_with_an_end_is_not_given_up(twolink, probe):  # noqa: F
     topics = {topic for topic, _ in monitor.get_subscriber_names_and_types_by_node("monitor", "/judged")}
     monitor.destroy_node()
     assert "/judged/simulator/true_joint_states" in topics and "/judged/external_wrench" not in topics
+
+
+# -- the dynamics node's time ------------------------------------------------------------------------------------------
+def test_a_step_back_in_time_is_no_old_state(probe):  # noqa: F811
+    node = DynamicsNode(overrides={"urdf": "twolink"}, namespace="/back")
+    try:
+        wall = [1000.0]
+        node._wall = lambda: wall[0]
+        msg = JointState(name=["joint1", "joint2"], position=[0.2, 0.3], velocity=[0.0, 0.0])
+
+        def state(stamp):
+            wall[0] += 0.01
+            conversion.set_stamp(msg.header.stamp, stamp)
+            node._on_joint_state(msg)
+        for k in range(100):
+            state(1000.0 + 0.01 * k)
+        assert node.ages.known and node.controller.last.mode == "active"  # so that an old one would be noticed
+        node.controller.notices.clear()
+        state(990.0)
+        assert node.controller.last.mode == "active"
+        notices = [text for _, text in node.controller.notices]
+        assert any("time went back" in text for text in notices) and not any("old" in text for text in notices)
+    finally:
+        node.destroy_node()
 
 
 # -- conversion ------------------------------------------------------------------------------------------------------

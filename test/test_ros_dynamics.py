@@ -291,7 +291,6 @@ def test_wrong_goals_are_refused_and_counted(hand, probe, node):  # noqa: F811
             (goals, trajectory((1.0, [0.1, 0.2]), (0.5, [0.1, 0.2])), "trajectory"),
             (goals, trajectory((1.0, [0.1, 0.2]), names=("joint1", "nose")), "trajectory"),
             (goals, trajectory((1.0, [1e300, 0.2])), "trajectory"),
-            (goals, trajectory(*((float(k + 1), [0.1, 0.2]) for k in range(3000))), "trajectory"),
             (targets, JointState(name=["joint1"], position=[np.inf]), "target_joint"),
             (targets, JointState(name=["joint1"], position=[1e300]), "target_joint"),
             (targets, JointState(name=["nose"], position=[0.0]), "target_joint"),

@@ -42,9 +42,9 @@ def yaml_value(value):
     return repr(value) if not isinstance(value, str) else f"'{value}'"
 
 
-def start_process(module, parameters):
+def start_process(module, parameters, quiet=()):
     """A node as a process of its own, as `python -m twolink_dynamics.nodes.<module>`."""
-    command = [sys.executable, "-m", f"twolink_dynamics.nodes.{module}", "--ros-args", *QUIET]
+    command = [sys.executable, "-m", f"twolink_dynamics.nodes.{module}", "--ros-args", *quiet]
     for name, value in parameters.items():
         if value != []:
             command += ["-p", f"{name}:={yaml_value(value)}"]
@@ -80,7 +80,8 @@ def play(make_monitor, simulator, dynamics, mode="composed", extra=()):
             processes += [start_process(module, parameters) for module, parameters in extra]
             watched = []
             if mode == "two processes":
-                watched = [start_process("simulator_node", simulator), start_process("dynamics_node", dynamics)]
+                watched = [start_process(f"{node}_node", parameters, QUIET)
+                           for node, parameters in (("simulator", simulator), ("dynamics", dynamics))]
                 processes += watched
             elif mode == "composed":
                 from .composed import compose
