@@ -64,7 +64,8 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     warnings.showwarning = _one_line_warning
     try:
-        args, unknown = build_parser(only=argv[0] if argv and argv[0] in command_names() else None).parse_known_args(argv)
+        only = argv[0] if argv and argv[0] in command_names() else None
+        args, unknown = build_parser(only).parse_known_args(argv)
         if unknown:
             args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # with this command's usage
         return args.run(args) or 0
