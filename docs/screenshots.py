@@ -91,7 +91,8 @@ def main():
     IMAGES.mkdir(parents=True, exist_ok=True)
     wanted = sys.argv[1:] or ["tracking", "push", "equations"]
     with viewer_browser.running_nodes(initial_positions=[0.5, 0.9], command_timeout=20.0, state_timeout=20.0,
-                                      wrench_timeout=20.0, joint_state_rate=500.0), \
+                                      wrench_timeout=20.0, joint_state_rate=500.0, lockstep=True,
+                                      real_time_factor=0.3), \
             viewer_browser.spun_viewer(rate=10.0) as node, viewer_browser.open_browser(WIDTH, HEIGHT) as browser:
         page = viewer_browser.Tab(browser, node.page.url)
         page.open()

@@ -18,6 +18,9 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
          "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio"]
 PATIENCE = 60.0  # [s] a loaded two-core machine draws a picture a second; nothing here measures time
 SCENE = "canvas[data-engine]"  # three.js marks its canvas; the plots have canvases, too
+FRAMES = """(() => { // software rendering: a few pictures a second, the processor is needed elsewhere
+    window.requestAnimationFrame = draw => setTimeout(() => draw(performance.now()), 100);
+    window.cancelAnimationFrame = clearTimeout; })()"""
 LEAKS = ("LD_LIBRARY_PATH", "LD_PRELOAD")  # set by the ROS wheels for their own libraries; the browser has its own
 
 
@@ -54,6 +57,7 @@ def open_browser(width=1280, height=800):
             context = playwright.chromium.launch_persistent_context(
                 profile, executable_path=executable(), args=FLAGS, env=keep,
                 viewport={"width": width, "height": height}, accept_downloads=True)
+            context.set_default_timeout(1000 * PATIENCE)
             try:
                 yield context
             finally:
@@ -72,6 +76,7 @@ class Tab:
         self.url = url
         self.errors, self.foreign = [], []
         self.page = context.new_page()
+        self.page.add_init_script(FRAMES)
         self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         own = url.split("://")[1]
@@ -87,8 +92,6 @@ class Tab:
         """Loads the page and waits for its canvas; closes viser's remark about software rendering."""
         self.page.goto(self.url, wait_until="load", timeout=60000)
         self.page.wait_for_selector(SCENE, state="attached", timeout=60000)
-        with contextlib.suppress(Exception):  # no remark where there is a GPU
-            self.page.wait_for_selector(".mantine-Notification-root", timeout=5000)
         self.quiet()
 
     def quiet(self):
@@ -120,6 +123,29 @@ def wait_until(condition, seconds, step=0.05, between=None):
     return bool(condition())
 
 
+class Nodes:
+    """A process that can be killed and started again."""
+
+    def __init__(self, command):
+        self.command = command
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command)
+
+    def kill(self):
+        """As a crash would: no goodbye."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(15.0)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
 @contextlib.contextmanager
 def running_nodes(**parameters):
     """Simulator and dynamics, composed, in a process of their own, with these parameters (and the shipped arm)."""
@@ -127,16 +153,11 @@ def running_nodes(**parameters):
     command = [sys.executable, "-m", "twolink_dynamics.nodes.composed", "--ros-args"]
     for name, value in {"urdf": "twolink", **parameters}.items():
         command += ["-p", f"{name}:={yaml_value(value)}"]
-    process = subprocess.Popen(command)
+    nodes = Nodes(command)
     try:
-        yield process
+        yield nodes
     finally:
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(15.0)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        nodes.end()
 
 
 @contextlib.contextmanager
