@@ -17,9 +17,9 @@ MOTION = Oscillation([0.2, -0.3], [[0.25], [0.3]], [3.0], [[0.0], [1.0]], 4.0, 1
 
 @pytest.fixture
 def simulator(tmp_path):
-    """A simulator in namespace /bench, half as fast as real time so that a loaded machine keeps up."""
+    """A simulator in namespace /bench, in lockstep so that a loaded machine slows time and not the loop."""
     node = Started(tmp_path / "simulator.log", "simulator_node", "/bench",
-                   {"urdf": "twolink", "joint_state_rate": 100.0, "real_time_factor": 0.5, "command_timeout": 1.0})
+                   {"urdf": "twolink", "joint_state_rate": 100.0, "lockstep": "true", "command_timeout": 1.0})
     yield node
     node.end()
 
