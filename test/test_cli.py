@@ -73,3 +73,10 @@ def test_a_missing_log_is_named_once(tmp_path):
     with pytest.raises(InputError) as caught:
         Trajectory.from_csv(tmp_path / "none.csv")
     assert str(caught.value) == f"cannot read '{tmp_path / 'none.csv'}': No such file or directory"
+
+
+@pytest.mark.parametrize("option, value", [("--every", "0"), ("--every", "-2"), ("--duration", "-1"),
+                                           ("--duration", "0"), ("--dt", "9"), ("--dt", "0"), ("--dt", "-1")])
+def test_a_simulation_of_nothing_is_refused(capsys, option, value):
+    status, out, err = command(capsys, "simulate", "twolink", option, value)
+    assert status == 2 and not out and err.count("\n") == 1 and option.strip("-") in err

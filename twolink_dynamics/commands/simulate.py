@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import warnings
 
@@ -68,6 +69,12 @@ def add_arguments(parser):
 
 
 def run(args):
+    if args.every < 1:
+        raise InputError(f"--every {args.every}: must be at least 1")
+    if args.dt > 0.0 and args.duration < args.dt:
+        raise InputError(f"--duration {args.duration:g}: must be at least one step, --dt {args.dt:g} s")
+    if args.plot and importlib.util.find_spec("matplotlib") is None:  # before the work, not after it
+        raise InputError("--plot needs matplotlib: pip install matplotlib")
     arm = arm_from(args)
     plant = plant_from(arm, args)
     if args.effort is not None:
