@@ -371,3 +371,18 @@ def test_impossible_references_are_refused_in_one_line(dynamics, build, message)
     with pytest.raises(InputError, match=message) as caught:
         build(dynamics)
     assert "\n" not in str(caught.value)
+
+
+def test_a_long_trajectory_is_read_as_one_table(twolink):
+    """Ten thousand points agree with the same points sent in two halves, and only the offender is named."""
+    t = np.arange(1, 10_001) * 1e-2
+    points = [TrajectoryPoint(float(s), [np.sin(s), np.cos(s)], [np.cos(s), -np.sin(s)]) for s in t]
+    rest = Reference(np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.zeros(2))
+    whole = JointTrajectory(twolink, twolink.joint_names, points, now=0.0, previous=rest, allow_moving_end=True)
+    half = JointTrajectory(twolink, twolink.joint_names, points[:5000], now=0.0, previous=rest, allow_moving_end=True)
+    for s in (0.005, 17.3, 49.995):
+        np.testing.assert_array_equal(whole.sample(s).q, half.sample(s).q)
+        np.testing.assert_allclose(whole.sample(s).q, [np.sin(s), np.cos(s)], atol=1e-8)
+    points[7777] = points[7777]._replace(velocities=[0.0, float("nan")])
+    with pytest.raises(InputError, match="point 7777: velocities"):
+        JointTrajectory(twolink, twolink.joint_names, points, now=0.0, previous=rest, allow_moving_end=True)

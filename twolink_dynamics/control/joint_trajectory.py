@@ -86,35 +86,27 @@ class JointTrajectory:
 
     @staticmethod
     def _checked(names, points, allow_moving_end):
-        times, knots = [], []
-        for k, point in enumerate(points):
-            fields = []
-            for what, value in zip(("positions", "velocities", "accelerations", "effort"), point[1:]):
-                try:
-                    value = None if value is None or len(value) == 0 else np.asarray(value, float)
-                except (TypeError, ValueError):
-                    raise InputError(f"trajectory: point {k}: {what} are not numbers") from None
-                if value is not None and value.shape != (len(names),):
-                    raise InputError(f"trajectory: point {k}: {value.size} {what} for {len(names)} joints")
-                if value is not None and not np.isfinite(value).all():
-                    raise InputError(f"trajectory: point {k}: {what} {value.tolist()} are not finite")
-                fields.append(value)
-            if fields[0] is None:
-                raise InputError(f"trajectory: point {k}: has no positions")
-            if fields[1] is None and fields[2] is not None:
-                raise InputError(f"trajectory: point {k}: accelerations without velocities")
-            time = float(point.time)
-            if not np.isfinite(time) or time < 0.0 or (times and not time > times[-1]):
-                raise InputError(f"trajectory: point {k}: time_from_start {time:g} s must be finite, not negative and "
-                                 "larger than the point's before")
-            times.append(time)
-            knots.append(fields[:3])
-        final = knots[-1][1]
-        if final is not None and np.abs(final).max() > 1e-9 and not allow_moving_end:
-            moving = names[int(np.argmax(np.abs(final)))]
-            raise InputError(f"trajectory: joint '{moving}' still moves at the last point "
-                             f"({final[list(names).index(moving)]:g} rad/s); the last velocity must be 0")
-        return np.array(times), knots
+        """Times (k,) and tables (k, named joints) of positions, velocities and accelerations, NaN where not given."""
+        position, velocity, acceleration, _ = (
+            _table(names, points, field, what) for field, what in
+            enumerate(("positions", "velocities", "accelerations", "effort"), start=1))
+        for k in np.flatnonzero(np.isnan(position).any(axis=1)):
+            raise InputError(f"trajectory: point {k}: has no positions")
+        for k in np.flatnonzero(np.isnan(velocity).any(axis=1) & ~np.isnan(acceleration).any(axis=1)):
+            raise InputError(f"trajectory: point {k}: accelerations without velocities")
+        times = np.array([point.time for point in points], float)
+        good = np.isfinite(times) & (times >= 0.0)
+        good[1:] &= times[1:] > times[:-1]
+        if not good.all():
+            k = int(np.argmin(good))
+            raise InputError(f"trajectory: point {k}: time_from_start {times[k]:g} s must be finite, not negative and "
+                             "larger than the point's before")
+        final = np.nan_to_num(velocity[-1])
+        if np.abs(final).max() > 1e-9 and not allow_moving_end:
+            k = int(np.argmax(np.abs(final)))
+            raise InputError(f"trajectory: joint '{list(names)[k]}' still moves at the last point "
+                             f"({final[k]:g} rad/s); the last velocity must be 0")
+        return times, (position, velocity, acceleration)
 
     # -- building ------------------------------------------------------------------------------------------------
     def _build(self, arm, columns, times, knots, current, handover):
@@ -127,31 +119,26 @@ class JointTrajectory:
             current = Reference(np.zeros(arm.n), np.zeros(arm.n), np.zeros(arm.n))
             if not jump:
                 raise InputError("trajectory: without a current reference the first point must be at time 0")
-        zero = np.zeros(arm.n)
-        t, q, v, a = [handover], [np.array(current.q, float)], [current.qd], [current.qdd]
-        for time, (position, velocity, acceleration) in zip(times[first:], knots[first:]):
-            target = q[0].copy()
-            target[columns] = position
-            if arm.continuous.any():
-                target = q[-1] + arm.error(target, q[-1])
-            t.append(float(time))
-            q.append(target)
-            v.append(_spread(velocity, columns, zero))
-            # positions alone: the velocity is chosen below and the acceleration is 0; velocities alone: cubic
-            a.append(zero if velocity is None else _spread(acceleration, columns, zero))
+        position, velocity, acceleration = (table[first:] for table in knots)
+        t = np.append(handover, times[first:])
+        q = np.repeat(np.array(current.q, float)[None], len(t), axis=0)
+        v, a = np.zeros((2, len(t), arm.n))  # joints that are not named rest
+        q[1:, columns], v[1:, columns], a[1:, columns] = position, velocity, acceleration
+        v[0], a[0] = current.qd, current.qdd
+        if arm.continuous.any():
+            q = q[0] + np.concatenate([np.zeros((1, arm.n)), np.cumsum(arm.error(q[1:], q[:-1]), axis=0)])
+        free = np.isnan(v).any(axis=1)  # positions alone: at rest or by knot_velocity, without acceleration
+        a[free] = 0.0
         if jump:
-            del t[0], q[0], v[0], a[0]
-            v[0] = zero if v[0] is None else v[0]
-        if v[-1] is None:
-            v[-1] = zero
-        q = np.array(q)
+            t, q, v, a, free = t[1:], q[1:], v[1:], a[1:], free[1:]
         if len(t) == 1:
-            t, q, v, a = [t[0], t[0] + 1e-9], np.array([q[0], q[0]]), [zero, zero], [zero, zero]
-        spans = np.diff(t)
-        slopes = np.diff(q, axis=0) / spans[:, None]
-        for k in range(1, len(t) - 1):
-            if v[k] is None:
-                v[k] = knot_velocity(spans[k - 1], spans[k], slopes[k - 1], slopes[k])
+            t, q, v, a = np.array([t[0], t[0] + 1e-9]), q[[0, 0]], np.zeros((2, arm.n)), np.zeros((2, arm.n))
+            free = np.zeros(2, bool)
+        spans = np.diff(t)[:, None]
+        slopes = np.diff(q, axis=0) / spans
+        chosen = np.zeros_like(q)
+        chosen[1:-1] = knot_velocity(spans[:-1], spans[1:], slopes[:-1], slopes[1:])
+        v[free] = chosen[free]
         self._spline = Spline.through(t, q, v, a)
 
     def _efforts(self, arm, columns, times, points, effort):
@@ -167,8 +154,8 @@ class JointTrajectory:
         speed, _ = self._spline.peaks()
         found = [f"joint '{name}' reaches {speed[i]:.3g} rad/s, its limit is {arm.velocity_limit[i]:.3g}"
                  for i, name in enumerate(arm.joint_names) if speed[i] > 1.001 * arm.velocity_limit[i]]
-        knots = [c[0] for c in self._spline.coefficients] + [self._spline.last.q]
-        low, high = np.min(knots, axis=0), np.max(knots, axis=0)
+        knots = np.vstack([self._spline.coefficients[:, 0], self._spline.last.q])
+        low, high = knots.min(axis=0), knots.max(axis=0)
         found += [f"joint '{name}' is sent from {low[i]:.4g} to {high[i]:.4g}, its range is "
                   f"{arm.lower[i]:.4g} to {arm.upper[i]:.4g}" for i, name in enumerate(arm.joint_names)
                   if not arm.continuous[i] and (low[i] < arm.lower[i] - 1e-9 or high[i] > arm.upper[i] + 1e-9)]
@@ -194,10 +181,29 @@ class JointTrajectory:
         return np.array([np.interp(t, times, column) for column in table.T])
 
 
-def _spread(values, columns, zero):
-    """Values of the named joints in a vector over all joints, the others 0; None stays None."""
-    if values is None:
-        return None
-    full = zero.copy()
-    full[columns] = values
-    return full
+def _table(names, points, field, what):
+    """(k, named joints) values of one field of all points, NaN where a point has none; raises InputError naming it."""
+    rows = [() if point[field] is None else point[field] for point in points]
+    width = len(names)
+    if not any(len(row) if hasattr(row, "__len__") else True for row in rows):
+        return np.full((len(rows), width), np.nan)
+    try:
+        table = np.array(rows, dtype=float)
+        if table.shape == (len(rows), width) and np.isfinite(table).all():
+            return table
+    except (TypeError, ValueError, OverflowError):
+        pass
+    table = np.full((len(rows), width), np.nan)
+    for k, row in enumerate(rows):
+        try:
+            value = np.asarray(row, float)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"trajectory: point {k}: {what} are not numbers") from None
+        if value.size == 0:
+            continue
+        if value.shape != (width,):
+            raise InputError(f"trajectory: point {k}: {value.size} {what} for {width} joints")
+        if not np.isfinite(value).all():
+            raise InputError(f"trajectory: point {k}: {what} {value.tolist()} are not finite")
+        table[k] = value
+    return table

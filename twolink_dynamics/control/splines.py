@@ -9,23 +9,23 @@ from ..arm import Reference
 
 
 def hermite(duration, q0, v0, a0, q1, v1, a1):
-    """(6, n) coefficients, constant term first, of the segment between two knots over `duration` [s].
+    """(…, 6, n) coefficients, constant term first, of the segments between two knots over `duration` (…) [s].
 
-    Quintic where both accelerations are given, cubic (a0 or a1 None) otherwise. Biagiotti & Melchiorri, Trajectory
-    Planning for Automatic Machines and Robots, eqs. 2.2 and 2.5."""
-    T = duration
-    zero = np.zeros_like(q0)
-    d = q1 - q0
-    if a0 is None or a1 is None:
-        return np.array([q0, v0, (3.0 * d - (2.0 * v0 + v1) * T) / T**2, (-2.0 * d + (v0 + v1) * T) / T**3, zero, zero])
-    return np.array([q0, v0, 0.5 * a0,
-                     (20.0 * d - (8.0 * v1 + 12.0 * v0) * T - (3.0 * a0 - a1) * T**2) / (2.0 * T**3),
-                     (-30.0 * d + (14.0 * v1 + 16.0 * v0) * T + (3.0 * a0 - 2.0 * a1) * T**2) / (2.0 * T**4),
-                     (12.0 * d - 6.0 * (v1 + v0) * T + (a1 - a0) * T**2) / (2.0 * T**5)])
+    q, v, a (…, n) at both knots. Quintic where both accelerations are given, cubic where one of them is NaN. Biagiotti
+    & Melchiorri, Trajectory Planning for Automatic Machines and Robots, eqs. 2.2 and 2.5."""
+    T = np.asarray(duration, float)[..., None]
+    d, zero = q1 - q0, np.zeros_like(q0)
+    cubic = (q0, v0, (3.0 * d - (2.0 * v0 + v1) * T) / T**2, (-2.0 * d + (v0 + v1) * T) / T**3, zero, zero)
+    quintic = (q0, v0, 0.5 * a0,
+               (20.0 * d - (8.0 * v1 + 12.0 * v0) * T - (3.0 * a0 - a1) * T**2) / (2.0 * T**3),
+               (-30.0 * d + (14.0 * v1 + 16.0 * v0) * T + (3.0 * a0 - 2.0 * a1) * T**2) / (2.0 * T**4),
+               (12.0 * d - 6.0 * (v1 + v0) * T + (a1 - a0) * T**2) / (2.0 * T**5))
+    known = ~np.isnan(a0 + a1).any(axis=-1, keepdims=True)
+    return np.stack([np.where(known, high, low) for high, low in zip(quintic, cubic)], axis=-2)
 
 
 def knot_velocity(before, after, slope_before, slope_after):
-    """(n,) velocity at a knot without one, from the durations [s] and mean slopes (n,) of its two segments.
+    """(…, n) velocity at knots without one, from the durations (…, 1) [s] and mean slopes (…, n) of both segments.
 
     Zero where the slopes change sign (the knot is a turning point), else their weighted harmonic mean (Fritsch &
     Butland 1984), held below twice the smaller slope: with zero acceleration at the knots the quintic is monotone where
@@ -39,32 +39,34 @@ def knot_velocity(before, after, slope_before, slope_after):
 
 
 def derivative(coefficients):
-    """(6, n) coefficients of a polynomial's derivative."""
-    return np.concatenate([coefficients[1:] * np.arange(1.0, 6.0)[:, None], np.zeros((1, coefficients.shape[1]))])
+    """(…, 6, n) coefficients of the polynomials' derivatives."""
+    return np.concatenate([coefficients[..., 1:, :] * np.arange(1.0, 6.0)[:, None],
+                           np.zeros_like(coefficients[..., :1, :])], axis=-2)
 
 
 class Spline:
-    """Segments over [times[i], times[i+1]] with coefficients (6, n) each; held still outside.
+    """Segments over [times[i], times[i+1]] with coefficients (k, 6, n); held still outside.
 
     Raises nothing: its makers validate."""
 
     def __init__(self, times, coefficients):
         self.times = [float(t) for t in times]
-        self.coefficients = coefficients
-        # (6, 3n): one product with the powers of t gives position, velocity and acceleration
-        self._tables = [np.concatenate([c, derivative(c), derivative(derivative(c))], axis=1) for c in coefficients]
-        self._n = coefficients[0].shape[1]
-        rest = np.zeros_like(coefficients[0][0])
+        self.coefficients = np.asarray(coefficients)
+        # (k, 6, 3n): one product with the powers of t gives position, velocity and acceleration
+        rates = derivative(self.coefficients)
+        self._tables = np.concatenate([self.coefficients, rates, derivative(rates)], axis=-1)
+        self._n = self.coefficients.shape[-1]
+        rest = np.zeros(self._n)
         rest.setflags(write=False)
         self._rest = rest
-        self.first = Reference(coefficients[0][0], rest, rest)
-        self.last = Reference(self._segment(len(coefficients) - 1, self.times[-1]).q, rest, rest)
+        self.first = Reference(self.coefficients[0, 0], rest, rest)
+        self.last = Reference(self._segment(len(self.coefficients) - 1, self.times[-1]).q, rest, rest)
 
     @classmethod
     def through(cls, times, q, qd, qdd):
-        """Through knots: q (k, n), lists qd and qdd of (n,) arrays; a None acceleration makes its segments cubic."""
-        return cls(times, [hermite(times[i + 1] - times[i], q[i], qd[i], qdd[i], q[i + 1], qd[i + 1], qdd[i + 1])
-                           for i in range(len(times) - 1)])
+        """Through knots at times (k,): q, qd, qdd (k, n); an acceleration of NaN makes its segments cubic."""
+        q, qd, qdd = (np.asarray(knots, float) for knots in (q, qd, qdd))
+        return cls(times, hermite(np.diff(times), q[:-1], qd[:-1], qdd[:-1], q[1:], qd[1:], qdd[1:]))
 
     def sample(self, t):
         """Reference at t [s]; before the first knot and from the last one on it stands still there."""
@@ -85,9 +87,11 @@ class Spline:
         """((n,), (n,)) largest |velocity| and |acceleration|, sampled 32 times a segment."""
         n = self._n
         peak = np.zeros(3 * n)
-        for table, t0, t1 in zip(self._tables, self.times, self.times[1:]):
-            powers = np.linspace(0.0, t1 - t0, 33)[:, None] ** np.arange(6)
-            peak = np.maximum(peak, np.abs(powers.dot(table)).max(axis=0))
+        spans = np.diff(self.times)
+        for first in range(0, len(spans), 1000):  # in pieces, to bound the memory
+            piece = slice(first, first + 1000)
+            powers = (spans[piece, None] * np.linspace(0.0, 1.0, 33))[..., None] ** np.arange(6)
+            peak = np.maximum(peak, np.abs(powers @ self._tables[piece]).max(axis=(0, 1)))
         return peak[n:2 * n], peak[2 * n:]
 
 
