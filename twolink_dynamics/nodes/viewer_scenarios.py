@@ -4,6 +4,8 @@ What a running node cannot change (another arm, say) is refused before anything 
 starts it afresh."""
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
@@ -17,6 +19,7 @@ from .parameters import TABLES
 
 START = "initial_positions"  # not a live parameter, but a running simulator takes ~/set_state
 SELDOM = (START, "tip", "dt", "joint_state_rate")  # left as they are
+NEAR, PATIENCE = 1e-3, 3.0  # [rad], [s] for the arm to be in its start pose
 SETTLED = 0.1  # [s] of simulated time between the start pose and the script
 
 
@@ -70,7 +73,7 @@ class ScenarioRunner:
 
     def __init__(self, node, feed, simulator):
         self.feed, self.arm, self.actions = feed, feed.arm, None
-        self._request = self._script = self._wrench = None
+        self._request = self._script = self._wrench = self._placing = None
         self._set_state = node.create_publisher(JointState, f"{simulator}/set_state", RELIABLE)
         self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", RELIABLE)
 
@@ -93,8 +96,10 @@ class ScenarioRunner:
             values = {name: value for (key, name), value in plan.parameters.items() if key == node}
             if values:
                 steps.append(lambda done, node=node, values=values: self.actions.set_all(node, values, done))
-        steps += [lambda done, button=button: self.actions.press(button, done) for button in ("enable", "reset")]
-        steps += [lambda done: self._place(plan.q0, done), lambda done: self.actions.press("hold", done)]
+        # a controller keeps its reference, so it starts anew where the arm was put; the step tells it where that is
+        press = [lambda done, button=button: self.actions.press(button, done)
+                 for button in ("reset", "pause", "disable", "step", "enable", "resume")]
+        steps += [*press[:3], lambda done: self._place(plan.q0, done), *press[3:]]
 
         def follow(text=""):
             if text:
@@ -109,7 +114,9 @@ class ScenarioRunner:
     def _place(self, q0, done):
         if q0 is not None:
             self._set_state.publish(JointState(name=list(self.arm.joint_names), position=[float(x) for x in q0]))
-        done("")
+            self._placing = (np.array(q0, float), time.monotonic() + PATIENCE, done)
+        else:
+            done("")
 
     def _stop(self):
         self._script = None
@@ -125,6 +132,13 @@ class ScenarioRunner:
                 self._begin(*request)
             except TwolinkError as error:
                 request[1](str(error))
+        if self._placing is not None:
+            q0, deadline, done = self._placing
+            there = self.feed.q is not None and np.abs(self.feed.q - q0).max() < NEAR
+            if there or time.monotonic() > deadline:
+                self._placing = None
+                done("" if there else "the simulator did not take the start pose")
+                return
         t = self.feed.stamp
         if self._script is None or t is None:
             return

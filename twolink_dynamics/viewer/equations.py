@@ -17,19 +17,9 @@ def _row(*cells):
     return "<mrow>" + "".join(cells) + "</mrow>"
 
 
-DOTS = {"\u0307": "˙", "\u0308": "¨"}
-
-
-def _symbol(word):
-    """<mi>; dots go above the letter as MathML has it, which keeps the letter in italics."""
-    if word[-1] in DOTS:
-        return f'<mover accent="true"><mi>{word[:-1]}</mi><mo>{DOTS[word[-1]]}</mo></mover>'
-    return f"<mi>{word}</mi>"
-
-
 def general_html():
     """M(q) q̈ + C(q, q̇) q̇ + g(q) + τ_f(q̇) = τ + Jᵀ f_ext, as MathML."""
-    q, qd, qdd = _symbol("q"), _symbol("q\u0307"), _symbol("q\u0308")
+    q, qd, qdd = "<mi>q</mi>", "<mi>q̇</mi>", "<mi>q̈</mi>"
     comma, plus = "<mo>,</mo>", "<mo>+</mo>"
 
     def of(letter, *arguments):
@@ -43,16 +33,17 @@ def general_html():
 
 def _matrix(name, rows):
     """name = [rows]; a table, because browsers stretch MathML's brackets only with a mathematical font."""
-    cells = "".join("<tr>" + "".join(f'<td style="padding:0 .35em;text-align:right">{_number(v)}</td>' for v in row)
+    cells = "".join("<tr>" + "".join(f'<td style="padding:0 .35em;text-align:right">{_number(v, name)}</td>'
+                                      for v in row)
                     + "</tr>" for row in rows)
     return ('<span style="display:inline-flex;align-items:center;margin:.2em 1.1em .2em 0">'
             f'<math>{_row(f"<mi>{name}</mi>", "<mo>=</mo>")}</math><table style="border:solid;border-width:0 1.5px;'
             f'border-radius:7px;margin-left:.4em;font-variant-numeric:tabular-nums"><tbody>{cells}</tbody></table></span>')
 
 
-def _number(value):
+def _number(value, name):
     text = f"{value:.3f}"
-    if 1e-9 < abs(value) < 5e-4:  # a small inertia is not none
+    if name == "M" and 1e-9 < abs(value) < 5e-4:  # a small inertia is not none
         digits, power = f"{value:.0e}".split("e")
         text = f"{digits}·10<sup>−{abs(int(power))}</sup>"
     return "0.000" if text == "-0.000" else text.replace("-", "−")
@@ -92,7 +83,7 @@ def mathml(line):
         else:
             if cells and cells[-1].startswith(("<mn>", "<msub>")):  # a product
                 cells.append('<mspace width="0.2em"/>')
-            cells.append(f"<msub>{_symbol(word)}<mn>{index}</mn></msub>" if index else _symbol(word))
+            cells.append(f"<msub><mi>{word}</mi><mn>{index}</mn></msub>" if index else f"<mi>{word}</mi>")
     return cells
 
 
