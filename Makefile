@@ -20,6 +20,8 @@ bench: $(VENV)/test.stamp
 lint: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
 
+# The .pth puts the sources themselves on the path: a folder that happens to be named twolink_dynamics (such as this
+# clone, seen from beside it) would otherwise hide them.
 $(VENV)/%.stamp: setup.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
 	  { echo "twolink_dynamics needs Python 3.10 or newer, '$(PYTHON)' is not; try make PYTHON=python3.12" >&2; exit 1; }
@@ -30,6 +32,7 @@ $(VENV)/%.stamp: setup.py
 	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --disable-pip-version-check --prefer-binary -e '.[$*]' || \
 	  { echo "pip could not install the dependencies: is a package index reachable?" >&2; exit 1; }
+	@$(RUN) -c 'import site; open(site.getsitepackages()[0] + "/twolink_dynamics.pth", "w").write("$(CURDIR)\n")'
 	@touch $@
 
 clean:

@@ -462,7 +462,7 @@ except InputError as error:
 def test_without_llvmlite():
     done = subprocess.run([sys.executable, "-c", WITHOUT], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "engine 'llvm' needs llvmlite: pip install 'twolink_dynamics[fast]'"
+    assert done.stdout.strip() == "engine 'llvm' needs llvmlite: pip install llvmlite"
 
 
 def test_environment_chooses_the_engine(twolink, engine, monkeypatch):

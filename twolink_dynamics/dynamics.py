@@ -55,7 +55,7 @@ class Dynamics:
         if wanted is not None and wanted not in (*ENGINES, NEWTON_EULER):
             raise InputError(f"engine '{wanted}' is none of {choices((*ENGINES, NEWTON_EULER))}")
         if wanted == "llvm" and not compiler.available():
-            raise InputError("engine 'llvm' needs llvmlite: pip install 'twolink_dynamics[fast]'")
+            raise InputError("engine 'llvm' needs llvmlite: pip install llvmlite")
         self._engine, self._insisted = wanted, wanted is not None
         self._base = arm  # without the payload of set_payload
         self._payload = None

@@ -40,8 +40,8 @@ def add_arguments(parser):
 def run(args):
     """Run the demonstration; 0 when the verdict is good, 1 when not."""
     if importlib.util.find_spec("rclpy") is None:
-        raise TwolinkError("the demo needs ROS 2's rclpy: source a ROS installation, or pip install "
-                           "'twolink_dynamics[demo]' (x86-64 Linux)")
+        raise TwolinkError("the demo needs ROS 2's rclpy: source a ROS installation, or in the source folder "
+                           "pip install '.[demo]' (x86-64 Linux)")
     if args.duration is not None and not 3.0 <= args.duration < 1e6:
         raise InputError(f"--duration {args.duration:g}: must be at least 3 s")
     if args.two_processes and args.loop_rate > 1000.0:

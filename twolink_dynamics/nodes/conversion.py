@@ -14,7 +14,7 @@ from ..errors import InputError, choices
 
 MOST = 1e9  # [rad, rad/s, m, N, N m] a larger number is a mistake, and would overflow in what follows
 NAMES = 1000  # joints in one message
-POINTS = 2000  # of a trajectory: more would keep the loop waiting
+POINTS = 10_000  # of a trajectory: reading the message takes some 30 µs a point, and the loop waits for it
 
 
 def seconds(stamp):

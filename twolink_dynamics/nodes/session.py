@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -43,19 +42,22 @@ def yaml_value(value):
 
 
 def start_process(module, parameters, quiet=()):
-    """A node as a process of its own, as `python -m twolink_dynamics.nodes.<module>`."""
+    """A node as a process of its own, as `python -m twolink_dynamics.nodes.<module>`.
+
+    It starts with SIGINT ignored: after a Ctrl-C while it still imports, `end_processes` ends it, without a traceback
+    of the interpreter's own."""
     command = [sys.executable, "-m", f"twolink_dynamics.nodes.{module}", "--ros-args", *quiet]
     for name, value in parameters.items():
         if value != []:
             command += ["-p", f"{name}:={yaml_value(value)}"]
-    return subprocess.Popen(command)
+    return subprocess.Popen(["/bin/sh", "-c", 'trap "" INT; exec "$@"', "sh", *command])
 
 
 def end_processes(processes):
-    """SIGINT, then patience, then SIGKILL; only to processes started here."""
+    """SIGTERM, then patience, then SIGKILL; only to processes started here."""
     for process in processes:
         if process.poll() is None:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
     for process in processes:
         try:
             process.wait(5.0)

@@ -21,7 +21,7 @@ from .models import build_plant, build_sensors, build_simulation, outfitted, pay
 
 LEDGER = ("kinetic", "potential", "elastic", "input", "external", "dissipated", "impact", "edits", "balance")
 LAG = 0.25  # [s] the most that is caught up after a pause of the whole process; what is beyond counts as missed
-ANSWER = 0.5  # [s] that lockstep waits for a command; then it goes on without until the next one
+ANSWER = 2.0  # [s] that lockstep waits for a command; then it goes on without until the next one
 PLANT = ("friction.", "flexible.", "contact.", "constraint.", "rotor.", "stops", "effort_limits")
 BURST = 1e-3  # [s] most simulated time in one go, so that commands are heard in time
 

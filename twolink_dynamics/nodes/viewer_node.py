@@ -83,7 +83,7 @@ def create():
     try:
         import viser  # noqa: F401
     except ImportError:
-        raise TwolinkError("the viewer needs viser: pip install 'twolink_dynamics[viewer]'") from None
+        raise TwolinkError("the viewer needs viser: pip install viser") from None
     return [ViewerNode()]
 
 
