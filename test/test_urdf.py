@@ -190,3 +190,10 @@ def test_nothing_but_our_own_error_escapes():
 
 def test_urdf_errors_are_value_errors():
     assert issubclass(UrdfError, ValueError)
+
+
+def test_limits_that_look_like_degrees_are_remarked():
+    text = (MINI / "plain.urdf").read_text()
+    assert not any("degrees" in remark for remark in load_urdf(text).warnings)  # the premise
+    degrees = text.replace('lower="-3" upper="3"', 'lower="-90" upper="90"', 1)
+    assert [remark for remark in load_urdf(degrees).warnings if "joint 'j1': limits -90 to 90 rad" in remark]

@@ -519,6 +519,9 @@ class _Builder:
             missing.append("position")
         elif lower > upper:
             raise UrdfError(f"joint '{joint.name}': lower limit {lower:g} is above the upper one {upper:g}")
+        elif joint.type == "revolute" and 4.0 * math.pi < max(abs(lower), abs(upper)) <= 720.0:
+            self.remarks.append(f"joint '{joint.name}': limits {lower:g} to {upper:g} rad are more than two turns "
+                                "(are they degrees?)")
         if missing and not follows:
             self.remarks.append(f"joint '{joint.name}': no {', '.join(missing)} limit (absent or 0), "
                                 "treated as unlimited; parameters can set it")
