@@ -12,4 +12,4 @@ result = simulate_batch(arm, start, np.zeros((1000, 2)), np.zeros(2), dt=1e-3, s
 for t, q in zip(result.t, np.moveaxis(result.q, -2, 0)):
     print(f"t = {t:4.1f} s   spread of q {q.std(axis=0)[0]:.1e} {q.std(axis=0)[1]:.1e} rad")
 
-# Try next: your own URDF, `python 04_monte_carlo.py` with load_urdf("my_arm.urdf") and as many columns as it has joints.
+# Try next: your own URDF, load_urdf("my_arm.urdf"), with as many columns as it has joints.

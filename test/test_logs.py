@@ -229,7 +229,8 @@ def test_bags_by_joint_name_with_states_or_commands(tmp_path, twolink, log, stor
     np.testing.assert_array_equal(held.tau[20:], 2.0 * log.tau[20:])
     assert not held.tau[:20].any()
     assert "nothing was commanded before 20 of 1200 joint states" in " | ".join(held.remarks)
-    left_out = f"12 of {len(log.t) + 12} messages name none of the arm's joints and are left out, first message 51 (wheel)"
+    left_out = (f"12 of {len(log.t) + 12} messages name none of the arm's joints and are left out, "
+                "first message 51 (wheel)")
     assert left_out in " | ".join(found.remarks)
     if storage == "mcap":
         np.testing.assert_array_equal(read_log(next((tmp_path / "bag").glob("*.mcap")), twolink).q, log.q)

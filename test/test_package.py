@@ -19,7 +19,8 @@ LAYERS = (
     ("errors",), ("arm",), ("kinematics", "resources", "symbols"),
     ("urdf", "planar", "newton_euler", "lagrangian", "kernels", "friction", "trajectory", "base_parameters"),
     ("dynamics",),
-    ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity", "events"), ("plant", "modes"),
+    ("flexible", "constraints", "contact", "sensors"), ("ledger", "integrators", "complementarity", "events"),
+    ("plant", "modes"),
     ("residual",), ("control",), ("simulation", "batch"), ("replay",),
     ("verify", "identification", "model_tests", "motion"),
     ("scenarios",), ("viewer",), ("nodes",), ("commands",), ("cli",), ("__main__",), ("__init__",),
@@ -146,7 +147,8 @@ def test_colcon_install_finds_its_data(workspace):
     prefix = root / "install" / "twolink_dynamics"
     site = next(prefix.glob("lib/python3*/site-packages"))
     env = {**os.environ, "PYTHONPATH": str(site), "AMENT_PREFIX_PATH": str(prefix)}
-    code = "import twolink_dynamics, twolink_dynamics.resources as r; print(twolink_dynamics.__file__, r.find_urdf('twolink'))"
+    code = ("import twolink_dynamics, twolink_dynamics.resources as r; "
+            "print(twolink_dynamics.__file__, r.find_urdf('twolink'))")
     done = subprocess.run([sys.executable, "-P", "-c", code] if sys.version_info >= (3, 11) else
                           [sys.executable, "-c", code], cwd=root, env=env, capture_output=True, text=True, check=True)
     module, urdf = done.stdout.split()

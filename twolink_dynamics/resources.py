@@ -1,4 +1,4 @@
-"""Finds the package's data files (urdf/, config/, rviz/, launch/): the same call in a source tree, a pip or a colcon install."""
+"""Finds the package's data files (urdf/, config/, rviz/, launch/), alike in a source tree, pip or colcon install."""
 from __future__ import annotations
 
 import sysconfig
@@ -10,7 +10,7 @@ PACKAGE = "twolink_dynamics"
 
 
 def share_directories():
-    """Where the data may be, best first: the source tree, the ament index, this distribution's own record, the prefix."""
+    """Where the data may be, best first: the source tree, the ament index, this distribution's record, the prefix."""
     source = Path(__file__).resolve().parent.parent
     if (source / "package.xml").is_file():
         yield source
