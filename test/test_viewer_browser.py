@@ -48,8 +48,13 @@ def desk(nodes):
 def run(desk, name):
     """Chooses a scenario in the menu and runs it."""
     page, menu = desk.tab.page, desk.node.page.panels.scenario
-    page.locator(f"input[value='{menu.value}']").first.evaluate("field => field.click()")
-    page.get_by_role("option", name=name, exact=True).first.evaluate("option => option.click()")
+    field, option = page.locator(f"[id='{menu._impl.uuid}']").first, page.get_by_role("option", name=name, exact=True)
+    for _ in range(5):  # a click while another field loses the focus only closes the menu again
+        field.evaluate("field => { field.focus(); field.click(); }")
+        page.wait_for_timeout(1500)
+        if option.count() > 0:
+            break
+    option.first.evaluate("option => option.click()")
     desk.wait(lambda: menu.value == name, "choosing the scenario")
     desk.press("Run")
 
