@@ -119,7 +119,7 @@ def test_atan_friction_has_its_plateau_at_the_coulomb_torque():
 def seeds(truth, cad):
     """Twelve recordings with noise, quantisation and a delay of 3 ms, each identified."""
     return [
-        identify(cad, record(truth, seed, duration=15.0, rate=400.0, delay=0.003, effort_noise=0.3), hz=8.0)
+        identify(cad, record(truth, seed, duration=30.0, rate=400.0, delay=0.003, effort_noise=0.3), hz=8.0)
         for seed in range(12)
     ]
 

@@ -173,8 +173,8 @@ def test_huge_messages_and_numbers_stop_at_the_edge(twolink):
                 time_from_start=Bag(sec=1, nanosec=0))
     with pytest.raises(InputError, match="point 0: positions"):
         conversion.points(Bag(points=[point]))
-    with pytest.raises(InputError, match="3000 points"):
-        conversion.points(Bag(points=[point] * 3000))
+    with pytest.raises(InputError, match=f"{conversion.POINTS + 1} points"):
+        conversion.points(Bag(points=[point] * (conversion.POINTS + 1)))
 
 
 def test_a_meter_forgets_what_it_reported():

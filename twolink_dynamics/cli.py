@@ -11,7 +11,7 @@ import sys
 import warnings
 
 from . import __version__, commands
-from .errors import TwolinkError, TwolinkWarning
+from .errors import InputError, TwolinkError, TwolinkWarning
 
 ORDER = ("demo", "info", "derive", "verify", "simulate", "export", "excite", "identify", "test-model",
          "learn-residual")  # as a newcomer meets them; any other command file follows
@@ -28,6 +28,13 @@ def _module(name):
     return importlib.import_module(f"{commands.__name__}.{name.replace('-', '_')}")
 
 
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line, like every other error here."""
+
+    def error(self, message):
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+
 def finite(text):
     """The number in an argument; nan and inf are none."""
     value = float(text)
@@ -38,7 +45,7 @@ def finite(text):
 
 def build_parser(only=None):
     """The argument parser, with every sub-command or (faster to start) `only` one."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="twolink", description="Lagrangian dynamics, control and simulation of robot arms described by a URDF.",
         epilog="`twolink COMMAND --help` explains a command; `twolink demo` starts an arm.")
     parser.add_argument("--version", action="version", version=f"twolink_dynamics {__version__}")
@@ -63,15 +70,20 @@ def main(argv=None):
     """Run `twolink`; returns the exit status (0 good, 1 a verdict that failed, 2 bad input, 130 interrupted)."""
     argv = sys.argv[1:] if argv is None else list(argv)
     warnings.showwarning = _one_line_warning
+    if not argv:
+        build_parser().print_help(sys.stderr)
+        return 2
     try:
         only = argv[0] if argv and argv[0] in command_names() else None
         args, unknown = build_parser(only).parse_known_args(argv)
         if unknown:
-            args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")  # with this command's usage
+            args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         return args.run(args) or 0
     except TwolinkError as error:
         print(f"twolink: error: {error}", file=sys.stderr)
         return 2
+    except SystemExit as stop:  # argparse has shown the help or the version
+        return stop.code
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
