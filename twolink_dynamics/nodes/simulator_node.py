@@ -63,7 +63,7 @@ class SimulatorNode(ArmNode):
         self.sim = build_simulation(arm, self.parameters)
         self.sensors = build_sensors(arm, self.parameters)
         self.edited = self.parameters["payload.mass"] > 0.0
-        self.epoch = self.sim.dt if self.parameters["publish_clock"] else self.now()
+        self.epoch = None  # the stamp of t = 0, known at the first tick: what the start took is no age of a state
         self.lateness, self.missed, self.steps, self.reported = Meter(), 0, 0, (time.perf_counter(), 0)
         self.msg = JointState(name=list(arm.joint_names))
         self.true_msg = JointState(name=list(arm.joint_names))
@@ -122,6 +122,8 @@ class SimulatorNode(ArmNode):
         if self.arm is None:
             self.due = now + 0.05
             return
+        if self.epoch is None:
+            self.epoch = self.sim.dt if self.parameters["publish_clock"] else self.now()
         if self.asked is not None and not self.paused:
             self.listening = now - self.asked < ANSWER
             if self.listening:
