@@ -122,13 +122,14 @@ class RosBench(EffortBench):
         return self._sample
 
     def _drain(self):
-        """Takes what is queued, so that the next joint state is a new one."""
+        """Takes what is queued, so that the next joint state is a new one. One turn of the executor without any tells
+        nothing: it may have served something else."""
         deadline = time.perf_counter() + self.patience
-        while time.perf_counter() < deadline:
+        empty = 0
+        while empty < 3 and time.perf_counter() < deadline:
             seen = self._count
             self.executor.spin_once(timeout_sec=0.0)
-            if self._count == seen:
-                return
+            empty = empty + 1 if self._count == seen else 0
 
     def _news(self):
         """All joint states since the last call, at least one: [(t, q, qd, effort)]."""
@@ -181,9 +182,10 @@ class RosBench(EffortBench):
         self.recorded = None
         if np.abs(self.arm.error(motion.sample(0.0).q, self.state()[1])).max() > 0.02:
             self.approach(motion.sample(0.0).q)
+        message = self._piece(motion, 0.0)  # made before the clock is read: one that comes late makes the arm jump
         self._drain()
         start = self._next()[0] + AHEAD  # on the arm's own clock, so that both know where it should be when
-        self._send(motion, start, 0.0)
+        self._send(message, start)
         due = CHUNK
         rows, said, guard, self._queue = [], 0.0, Guard(self.arm), []
         try:
@@ -198,7 +200,7 @@ class RosBench(EffortBench):
                 if t > due:
                     due = t + CHUNK
                     if t + AHEAD < motion.duration:
-                        self._send(motion, start, t + AHEAD)
+                        self._send(self._piece(motion, t + AHEAD), start + t + AHEAD)
                 guard.check(t, q, qd, effort, motion.sample(min(t, motion.duration)).q)
                 if progress is not None and t - said > 0.5:
                     said = t
@@ -210,12 +212,15 @@ class RosBench(EffortBench):
             self.recorded = self._trajectory(rows)
         return self.recorded
 
-    def _send(self, motion, start, begin):
-        """Publishes the motion from `begin` on, as far as it is to be followed before the next message replaces this
-        one, and to rest: long messages keep a controller busy, and one whose sender is gone must stop."""
+    def _send(self, message, start):
+        """Publishes a trajectory that is to begin at `start` [s] on the clock of the samples."""
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(round((self._zero + start) * 1e9), 10**9)
+        self.publisher.publish(message)
+
+    def _piece(self, motion, begin):
+        """The motion from `begin` on, as far as it is to be followed before the next message replaces this one, and to
+        rest: long messages keep a controller busy, and one whose sender is gone must stop."""
         message = JointTrajectory(joint_names=list(self.arm.joint_names))
-        nanoseconds = round((self._zero + start + begin) * 1e9)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
         end = min(begin + CHUNK + OVERLAP, motion.duration)
         times = np.append(np.arange(begin, end - 0.5 * POINT_EVERY, POINT_EVERY), end)
         references = [motion.sample(t) for t in times]
@@ -229,7 +234,7 @@ class RosBench(EffortBench):
                                          accelerations=reference.qdd.tolist())
             point.time_from_start.sec, point.time_from_start.nanosec = divmod(round((t - begin) * 1e9), 10**9)
             message.points.append(point)
-        self.publisher.publish(message)
+        return message
 
     def _trajectory(self, rows):
         if not rows:
